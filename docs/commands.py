@@ -9,13 +9,13 @@ from typing import Any
 
 import typer
 
-from massart.cli.app import app
+from massart.cli.app import commands
 
 
 def page() -> Iterator[str]:
     """Yield a section for each command, in reStructuredText."""
-    commands: Any = typer.main.get_command(app)
-    for name, command in commands.commands.items():
+    found: Any = typer.main.get_command(commands())
+    for name, command in found.commands.items():
         title = f"massart {name}"
         context = command.make_context(title, [], resilient_parsing=True)
         yield from (

@@ -12,7 +12,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 from massart.cli import run
-from massart.cli.examples import REPORT
+from massart.cli.demo import REPORT
 
 HERE = Path(__file__).parent
 WIDTH, HEIGHT = 1000, 900

@@ -431,7 +431,7 @@ def test_too_little_memory_is_one_line(
     def exhaust(*args: object, **kwargs: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("massart.audit.audit_table", exhaust)
+    monkeypatch.setattr("massart.cli.fit.audit_table", exhaust)
     check_refused(fit("good.csv"), ["memory"], folder, capsys)
 
 

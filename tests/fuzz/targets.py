@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -583,11 +583,11 @@ OURS = (os.sep + "massart" + os.sep, os.sep + "typer" + os.sep, os.sep + "click"
 @contextmanager
 def _no_strangers() -> Iterator[None]:
     """Let no error pass for a message that comes from a library, and not from a line of ours that raises it."""
-    plain = massart.cli.app.app
+    plain = massart.cli.app.commands
 
-    def strict(*args: Any, **kwargs: Any) -> Any:
+    def strict(app: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            return plain(*args, **kwargs)
+            return app(*args, **kwargs)
         except ValueError as error:
             trace = error.__traceback__
             while trace is not None and trace.tb_next is not None:
@@ -597,11 +597,11 @@ def _no_strangers() -> Iterator[None]:
                 raise AssertionError(f"a message of {where}: {error}") from error
             raise
 
-    massart.cli.app.app = strict  # type: ignore[assignment]
+    massart.cli.app.commands = lambda asked: partial(strict, plain(asked))  # type: ignore[assignment,return-value]
     try:
         yield
     finally:
-        massart.cli.app.app = plain
+        massart.cli.app.commands = plain
 
 
 TARGETS: dict[str, tuple[Callable[[Random], Case], Callable[[Case, Path], str]]] = {

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,29 +15,26 @@ from typing import Annotated, Any
 import typer
 
 from massart import __version__
-from massart.cli.check import check
-from massart.cli.examples import demo, reproduce
-from massart.cli.files import LOCAL
-from massart.cli.fit import fit
-from massart.cli.models import export, predict
-from massart.cli.scan import scan
 from massart.cli.terminal import json_text, one_line
 
 # typer exports BadParameter but not its base, which every complaint about the command line derives from.
 _UsageError: Any = typer.BadParameter.__mro__[1]
 
+LOCAL = "local"
+"""The cluster that --dask means without an address."""
+
 BAD_INPUT, _STOPPED = 2, 130
 
 _GROUPS = ("Input", "Rule", "Errors", "Verdict", "Output", "Options")
 
-_COMMANDS: dict[Any, str] = {
-    fit: "Find the rule behind a column, and the wrong rows.",
-    check: "Check tables against saved rules.",
-    scan: "Find rules among the columns of a table.",
-    predict: "Apply a saved rule to a table.",
-    export: "Write a saved rule as SQL, Python, cells or a check.",
-    demo: "Try it on a made-up ledger.",
-    reproduce: "Reproduce the figures of the paper.",
+_COMMANDS = {  # the module of each, and what it does
+    "fit": ("fit", "Find the rule behind a column, and the wrong rows."),
+    "check": ("check", "Check tables against saved rules."),
+    "scan": ("scan", "Find rules among the columns of a table."),
+    "predict": ("models", "Apply a saved rule to a table."),
+    "export": ("models", "Write a saved rule as SQL, Python, cells or a check."),
+    "demo": ("demo", "Try it on a made-up ledger."),
+    "reproduce": ("reproduce", "Reproduce the figures of the paper."),
 }
 
 _EXAMPLES = """
@@ -78,14 +76,11 @@ class _Command(typer.core.TyperCommand):
                     formatter.write_dl(groups[name])
 
 
-app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
-
-
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit status."""
     quiet, as_json = "--quiet" in arguments, "--json" in arguments
     arguments = [argument for argument in arguments if argument != "--quiet"]
-    with _patience() as stdout:
+    with _tolerant_streams() as stdout:
         with _silence() if quiet else nullcontext():
             status, message = _outcome(arguments)
         stdout.flush()
@@ -97,8 +92,10 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _outcome(arguments: Sequence[str]) -> tuple[int, str]:
-    """Run one command, and return its exit status and what there is to complain of."""
+    """Run one command, and return its exit status and an error message, if there is one."""
+    completed = os.environ.get("COMP_WORDS", "").split()  # of a line that a shell completes
     try:
+        app = commands([*arguments, *completed])
         status = app(_with_cluster(arguments), prog_name="massart", standalone_mode=False, obj=list(arguments))
     except _UsageError as error:
         return BAD_INPUT, error.format_message()
@@ -116,10 +113,10 @@ def _outcome(arguments: Sequence[str]) -> tuple[int, str]:
 
 
 @contextmanager
-def _patience() -> Iterator[_Patient]:
-    """Let streams be closed: a reader such as head may have seen enough. The work goes on, and its status counts."""
+def _tolerant_streams() -> Iterator[_TolerantStream]:
+    """Let the reader of a stream, such as head, close it: the work goes on, and its exit status counts."""
     before = sys.stdout, sys.stderr
-    streams = sys.stdout, sys.stderr = _Patient(sys.stdout), _Patient(sys.stderr)
+    streams = sys.stdout, sys.stderr = _TolerantStream(sys.stdout), _TolerantStream(sys.stderr)
     try:
         yield streams[0]
     finally:
@@ -128,11 +125,11 @@ def _patience() -> Iterator[_Patient]:
             stream.flush()
 
 
-class _Patient:
-    """A stream that takes what it cannot write; `failure` says why, unless that nobody reads any more."""
+class _TolerantStream:
+    """A stream that drops what it cannot write; `failure` says why, except where its reader has closed it."""
 
     def __init__(self, stream: Any) -> None:
-        # The number of a closed one would be that of the next file, and get what a library prints.
+        # Without a stream, the next file that is opened would get its number, and what a library prints.
         self._stream, self.failure = stream or Path(os.devnull).open("w"), ""  # noqa: SIM115
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal may have no letter for ≈ or for a name
@@ -161,7 +158,7 @@ class _Patient:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Say nothing on stderr: no progress, no notices, no word on files that were written."""
+    """Write nothing to stderr: no progress, no notices, no names of files that were written."""
     with Path(os.devnull).open("w") as nothing, redirect_stderr(nothing):
         yield
 
@@ -186,7 +183,6 @@ def _show_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
 def massart(
     context: typer.Context,
     version: Annotated[
@@ -201,6 +197,18 @@ def massart(
         typer.echo(context.get_help())
 
 
-for command, line in _COMMANDS.items():
-    examples = [f"  {each}" for each in _EXAMPLES.splitlines() if each.split()[1:2] == [command.__name__]]
-    app.command(cls=_Command, short_help=line, epilog="\n".join(["\b", "Examples:", *examples]))(command)
+def _not_asked() -> None:
+    """Stand for a command of which only the name and the line are shown."""
+
+
+def commands(asked: Collection[str] = _COMMANDS) -> typer.Typer:
+    """Return the commands; only the modules of those that are asked for are loaded, so that --help is quick."""
+    app = typer.Typer(
+        callback=massart, invoke_without_command=True, rich_markup_mode=None, pretty_exceptions_enable=False
+    )
+    for name, (module, line) in _COMMANDS.items():
+        command = getattr(import_module(f"massart.cli.{module}"), name) if name in asked else _not_asked
+        examples = [f"  {each}" for each in _EXAMPLES.splitlines() if each.split()[1:2] == [name]]
+        epilog = "\n".join(["\b", "Examples:", *examples])
+        app.command(name, cls=_Command, short_help=line, epilog=epilog)(command)
+    return app

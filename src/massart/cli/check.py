@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from massart.audit import BAD_INPUT, MAX_UNJUDGED, Check, Contract, Outcome, check_table, summary, worst_status
 from massart.cli.config import CheckTask, read_config, tables_of
 from massart.cli.files import check_outputs, named_after, opened, typed, write_outputs
+from massart.cli.layout import MOST_WRONG_ROWS, formula_lines, is_list, kind_lines, list_lines, paragraphs, wrong_lines
 from massart.cli.options import Results, with_options
 from massart.cli.terminal import bars, harmless, json_text, one_line, say
 from massart.options import BlockReading, CheckLimits, Option, RowOptions
-
-if TYPE_CHECKING:
-    from massart.audit import Audit, Contract, Outcome
+from massart.report import count, counted
 
 CONFIG = Path("massart.toml")
 
 
 @dataclass(frozen=True)
 class CheckCommand(Results):
-    """What only the command line takes."""
+    """Options that only the command line has."""
 
     config: Annotated[
         Path | None,
@@ -56,24 +56,14 @@ def check(
     could not be judged than --max-unjudged, 2 for bad input, and 3 if more rows are wrong than --max-wrong; 2 goes over
     3, and 3 over 1.
     """
-    from massart.audit import worst_status
-
-    config = CONFIG if asked.config is None and model is None and CONFIG.is_file() else asked.config
-    if config is not None:
-        if model is not None:
-            raise ValueError("give a model and files, or --config, not both")
-        tasks = [task.having(given) for task in read_config(config)]
-    elif model is None or not files:
-        raise ValueError(f"massart check needs a model and a file (or --config, or {CONFIG} in this folder)")
-    else:
-        tasks = [CheckTask(file=table, model=model).having(given) for name in files for table in tables_of(name)]
+    tasks = [task.having(given) for task in _asked(model, files or [], asked.config)]
     outputs = {"--report": asked.report, "--audit": asked.audit}
     places = {task: _places(outputs, task, tasks) for task in tasks}
     for task, paths in places.items():
         check_outputs([path for path in (task.model, task.file) if path is not None], paths)
     results = [_checked(task, places[task], typed(context)) for task in tasks]
-    if len(results) == 1 and results[0].audit is None:
-        raise ValueError(results[0].outcome.reason)
+    if len(results) == 1 and results[0].error:
+        raise ValueError(results[0].error)
     status = worst_status([result.outcome.status for result in results])
     if asked.json:
         tell_json(results, status, asked.all_rows)
@@ -83,27 +73,41 @@ def check(
         raise typer.Exit(status)
 
 
+def _asked(model: Path | None, files: Sequence[str], config: Path | None) -> list[CheckTask]:
+    """Return what is checked: the files on the command line, or what a configuration names."""
+    if config is None and model is None and CONFIG.is_file():
+        config = CONFIG
+    if config is not None:
+        if model is not None:
+            raise ValueError("give a model and files, or --config, not both")
+        return read_config(config)
+    if model is None or not files:
+        raise ValueError(f"massart check needs a model and a file (or --config, or {CONFIG} in this folder)")
+    return [CheckTask(file=table, model=model) for name in files for table in tables_of(name)]
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one table: an audit, or why there is none."""
+    """The result for one table: a check, or why it could not be checked."""
 
     task: CheckTask
-    contract: Contract
-    outcome: Outcome
-    audit: Audit | None = None
+    check: Check | None = None
+    error: str = ""
 
     @property
-    def line(self) -> str:
-        """Pass or fail and why; neither where rows are wrong and nothing was asked of them."""
-        return f"{self.word}: {one_line(self.outcome.reason)}"
+    def outcome(self) -> Outcome:
+        """Whether the table keeps what is asked of it."""
+        return Outcome(BAD_INPUT, self.error) if self.check is None else self.check.outcome
 
     @property
     def word(self) -> str:
-        """Which of these."""
-        from massart.audit import BAD_INPUT
+        """Pass or fail; neither where rows are wrong and no limit was set."""
+        return "ERROR" if self.check is None else {True: "PASS", False: "FAIL", None: "WRONG"}[self.outcome.passed]
 
-        word = {True: "PASS", False: "FAIL", None: "WRONG"}[self.outcome.passed]
-        return "ERROR" if self.outcome.status == BAD_INPUT else word
+    @property
+    def line(self) -> str:
+        """The word and the reason."""
+        return f"{self.word}: {one_line(self.outcome.reason)}"
 
 
 def _places(outputs: dict[str, Path | None], task: CheckTask, tasks: Sequence[CheckTask]) -> dict[str, Path | None]:
@@ -111,7 +115,7 @@ def _places(outputs: dict[str, Path | None], task: CheckTask, tasks: Sequence[Ch
     if len(tasks) == 1:
         return outputs
     name = Path(task.file).name if _has_one_rule(tasks) else f"{Path(task.file).name}-{task.rule}"
-    return {option: path and named_after(path, name) for option, path in outputs.items()}
+    return named_after(outputs, name)
 
 
 def _has_one_rule(tasks: Sequence[CheckTask]) -> bool:
@@ -119,19 +123,17 @@ def _has_one_rule(tasks: Sequence[CheckTask]) -> bool:
 
 
 def _checked(task: CheckTask, paths: dict[str, Path | None], command: str) -> Result:
-    """Check one table; what is wrong with it is a result like others."""
-    from massart.audit import BAD_INPUT, Outcome, check_table
-
-    contract, options = task.contract, task.options
+    """Check one table; bad input is a result like others."""
+    options, audit = task.options, paths["--audit"]
     try:
         with (
             opened(task.file, task.reading, as_stream=task.model is not None) as table,
             bars("Checking") as draw,
         ):
             if task.model is None:
-                from massart.audit import audit_table
+                from massart.audit import audit_table  # a check loads nothing that searches for a rule
 
-                found = audit_table(table, **vars(options), audit=paths["--audit"], callback=draw)
+                found = audit_table(table, **vars(options), audit=audit, callback=draw)
             else:
                 found = check_table(
                     task.model,
@@ -141,32 +143,20 @@ def _checked(task: CheckTask, paths: dict[str, Path | None], command: str) -> Re
                     strict=options.strict,
                     in_full=paths["--report"] is not None,
                     max_memory=task.reading.most_bytes,
-                    audit=paths["--audit"],
+                    audit=audit,
                     callback=draw,
                 ).audit
-        for notice in found.notices:
-            typer.echo(f"{found.table.name}: {notice}", err=True)
-        write_outputs(found, command, task.file, report=paths["--report"], audit=paths["--audit"])
+        say((f"{found.table.name}: {notice}" for notice in found.notices), err=True)
+        write_outputs(found, command, task.file, report=paths["--report"], audit=audit)
     except (ValueError, OSError) as error:
-        return Result(task, contract, Outcome(BAD_INPUT, one_line(str(error))))
-    return Result(task, contract, contract.outcome(found), found)
+        return Result(task, error=one_line(str(error)))
+    return Result(task, Check(found, Contract.of(task.limits, MAX_UNJUDGED)))
 
 
 def _lines(result: Result, all_rows: bool) -> Iterator[str]:
     """Say what was found in one table: pass or fail and why, the rule, the kinds and the wrong rows."""
-    from massart.cli.layout import (
-        MOST_WRONG_ROWS,
-        formula_lines,
-        is_list,
-        kind_lines,
-        list_lines,
-        paragraphs,
-        wrong_lines,
-    )
-    from massart.report import count
-
-    audit = result.audit
-    assert audit is not None
+    assert result.check is not None
+    audit = result.check.audit
     most = audit.n_wrong if all_rows else MOST_WRONG_ROWS
     yield from (result.line, "")
     if is_list(audit):
@@ -190,32 +180,30 @@ def _overview(results: Sequence[Result]) -> Iterator[str]:
 
 def _sentence(results: Sequence[Result]) -> str:
     """Return how many tables pass and fail, and why, and how many rows of all of them are wrong and not judged."""
-    from massart.report import counted
-
     n = {status: sum(result.outcome.status == status for result in results) for status in range(4)}
     n_open = sum(result.outcome.is_open for result in results)
     n_blind = sum(result.outcome.is_blind for result in results)
-    parts = [f"{n[0] - n_open:,} passed"]
-    parts += [f"{n_open:,} with wrong rows (no --max-wrong given: nothing fails)"] * (n_open > 0)
-    parts += [f"{n[3]:,} with too many wrong rows"] * (n[3] > 0)
-    parts += [f"{n_blind:,} with too few judged rows"] * (n_blind > 0)
-    parts += [f"{n[1] - n_blind:,} whose rule is not certain"] * (n[1] > n_blind)
-    parts += [f"{n[2]:,} not checked"] * (n[2] > 0)
-    audits = [result.audit for result in results if result.audit is not None]
+    parts = {
+        "with wrong rows (no --max-wrong given: nothing fails)": n_open,
+        "with too many wrong rows": n[3],
+        "with too few judged rows": n_blind,
+        "whose rule is not certain": n[1] - n_blind,
+        "not checked": n[2],
+    }
+    counts = [f"{n[0] - n_open:,} passed", *(f"{k:,} {what}" for what, k in parts.items() if k)]
+    audits = [result.check.audit for result in results if result.check is not None]
     n_total, n_judged, n_wrong = (sum(getattr(one, n) for one in audits) for n in ("n_total", "n_judged", "n_wrong"))
     rows = f" {'; '.join(counted(n_total, n_judged, n_wrong))}." if audits else ""
-    return f"{len(results):,} checks: {', '.join(parts)}.{rows}"
+    return f"{len(results):,} checks: {', '.join(counts)}.{rows}"
 
 
 def tell_json(results: Sequence[Result], status: int, all_rows: bool = False) -> None:
     """Print what was found in all tables as JSON."""
-    from massart.audit import summary
-
     tables = []
     for result in results:
-        said = {"passed": False, "exit_status": result.outcome.status, "error": result.outcome.reason}
-        if result.audit is not None:
-            said = summary(result.audit, result.contract, all_rows=all_rows)
+        said = {"passed": False, "exit_status": BAD_INPUT, "error": result.error}
+        if result.check is not None:
+            said = summary(result.check.audit, result.check.contract, all_rows=all_rows)
         tables.append({"file": result.task.file, "rule": str(result.task.model or result.task.options.target), **said})
     found = {
         "passed": None if not status and any(result.outcome.is_open for result in results) else status == 0,

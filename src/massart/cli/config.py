@@ -26,12 +26,10 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from massart.options import BlockReading, CheckLimits, FitOptions, OptionGroup, RowOptions, described
-
-if TYPE_CHECKING:
-    from massart.audit import Contract
+from massart.tables import files_of
 
 _TABLE = "check"
 _CLASSES: tuple[type[OptionGroup], ...] = (CheckLimits, RowOptions, BlockReading, FitOptions)
@@ -49,7 +47,7 @@ _short = _shortener.repr  # what a file holds may be of any length
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckTask:
-    """One table, how it is read, and its rule: a saved one, or that of a column, which is looked for."""
+    """One table, how it is read, and its rule: a saved one, or that of a column, which has to be found."""
 
     file: str
     model: Path | None = None  # of this and a target one is there
@@ -61,13 +59,6 @@ class CheckTask:
         """Return the same with other values of some options; ValueError names the one at fault."""
         options, reading = self.options.having(values), self.reading.having(values)
         return replace(self, options=options, reading=reading, limits=self.limits.having(values))
-
-    @property
-    def contract(self) -> Contract:
-        """What is asked of the table."""
-        from massart.audit import MAX_UNJUDGED, Contract
-
-        return Contract.of(self.limits, MAX_UNJUDGED)
 
     @property
     def rule(self) -> str:
@@ -93,8 +84,6 @@ def read_config(path: Path) -> list[CheckTask]:
 
 def tables_of(name: str) -> list[str]:
     """Return the tables that a name means: each file of a folder or of a pattern is one."""
-    from massart.tables import files_of
-
     found = files_of(name)
     return [name] if found is None else [str(file) for file in found]
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
+from massart.audit import Audit
+from massart.cli.app import LOCAL
 from massart.cli.terminal import bars, harmless
-from massart.options import BlockReading, Reading
-
-if TYPE_CHECKING:
-    from massart.audit import Audit
-    from massart.tables import Stream, Table
-
-LOCAL = "local"
-"""The cluster that --dask means without an address."""
+from massart.options import BlockReading
+from massart.report import DATED, check_installed
+from massart.rows import check_place, files
+from massart.tables import Stream, Table, check_output, default_memory, stream_table
 
 _SECONDS = 20
 _MOST_HASHED = 1 << 30
@@ -36,8 +36,6 @@ PAGES = (".html", ".htm")
 @contextmanager
 def opened(file: str, reading: BlockReading, *, as_stream: bool = False) -> Iterator[Table | Stream]:
     """Open a file, a folder or a pattern: a table in memory, or a stream if that would take too much of it."""
-    from massart.tables import default_memory, stream_table
-
     most = default_memory() if reading.most_bytes is None else reading.most_bytes
     with (
         bars(in_bytes=True) as draw,
@@ -50,17 +48,9 @@ def opened(file: str, reading: BlockReading, *, as_stream: bool = False) -> Iter
     yield table
 
 
-def whole_table(file: str, reading: Reading) -> Table:
-    """Read a file, or all files of a folder or a pattern, into memory."""
-    from massart.tables import read_table
-
-    with bars(in_bytes=True) as draw:
-        return read_table(file, **reading.of_file, callback=draw)
-
-
 @contextmanager
 def cluster(address: str | None) -> Iterator[Any]:
-    """Give a client of a Dask cluster: at an address, of a local one for LOCAL, or None where none is asked for."""
+    """Yield a client of a Dask cluster: at an address, of a local cluster for LOCAL, or None without an address."""
     if address is None:
         yield None
         return
@@ -84,11 +74,7 @@ def cluster(address: str | None) -> Iterator[Any]:
 
 
 def check_outputs(sources: Sequence[str | Path], outputs: dict[str, Path | None]) -> None:
-    """Complain, before any work, of outputs that cannot be written or would overwrite an input or each other."""
-    from massart.report import check_installed
-    from massart.rows import check_place
-    from massart.tables import check_output
-
+    """Raise ValueError, before any work, for an output that cannot be written or would overwrite a file in use."""
     taken = {os.path.realpath(source): "the file that is read" for source in sources if str(source) != "-"}
     for option, path in outputs.items():
         if path is None:
@@ -144,8 +130,6 @@ def write_outputs(
 
 def write(path: Path, content: str) -> None:
     """Write a text, whole or not at all."""
-    from massart.rows import files
-
     try:
         files.write(path, content.encode())
     except OSError as error:
@@ -154,11 +138,6 @@ def write(path: Path, content: str) -> None:
 
 def digest(source: str) -> dict[str, str]:
     """Return what identifies this version of a file, and when it was changed."""
-    import hashlib
-    from datetime import datetime
-
-    from massart.report import DATED
-
     if not Path(source).is_file():
         return {}
     dated = {DATED: f"{datetime.fromtimestamp(Path(source).stat().st_mtime):%Y-%m-%d %H:%M}"}
@@ -168,9 +147,10 @@ def digest(source: str) -> dict[str, str]:
         return dated | {"SHA-256 of the file": hashlib.file_digest(file, "sha256").hexdigest()}
 
 
-def named_after(path: Path, what: str | None) -> Path:
-    """Return the name of one output of several: report.html becomes report-total.html."""
-    if what is None:
-        return path
+def named_after(outputs: Mapping[str, Path | None], what: str) -> dict[str, Path | None]:
+    """Return where the outputs of one run of several are written: report.html becomes report-total.html."""
     name = re.sub(r"\W+", "-", what).strip("-") or "target"
-    return path.with_name(f"{path.stem}-{name}{path.suffix}") if path.name else path  # a folder, which is refused later
+    return {
+        option: path.with_name(f"{path.stem}-{name}{path.suffix}") if path is not None and path.name else path
+        for option, path in outputs.items()  # without a name it is a folder, which is refused later
+    }

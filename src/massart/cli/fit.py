@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+from massart.audit import TOO_MANY_WRONG, Audit, Contract, audit_table, summary, worst_status
 from massart.cli.files import check_outputs, cluster, named_after, opened, typed, write_outputs
+from massart.cli.layout import MOST_WRONG_ROWS, column_lines, lines
 from massart.cli.options import File, Results, with_options
 from massart.cli.terminal import bars, json_text, one_line, say
 from massart.options import BlockReading, CheckLimits, FitOptions, Option, Outputs
-
-if TYPE_CHECKING:
-    from massart.audit import Audit, Contract
-    from massart.tables import Stream, Table
+from massart.tables import Stream, Table, require_column
 
 
 @dataclass(frozen=True)
 class FitCommand(Results):
-    """What only the command line takes."""
+    """Options that only the command line has."""
 
     target: Annotated[
         Sequence[str],
@@ -58,13 +57,12 @@ def fit(
     Exit status 0 if the verdict is PROVEN, CONFIRMED or MAJORITY (or what --require asks for), 1 if it is less or
     more rows are not judged than --max-unjudged, 2 for bad input, and 3 if more rows are wrong than --max-wrong.
     """
-    from massart.audit import TOO_MANY_WRONG, Contract, audit_table, worst_status
-
     if options.rules is not None and asked.save is not None:
         raise ValueError("--save: a model has one rule, and --rules asks for several")
     targets: list[str | None] = [*asked.target] or [None]
-    places = {"report": asked.report, "audit": outputs.audit, "fixed": outputs.fixed, "save": asked.save}
-    paths = {one: _named(places, one if len(targets) > 1 else None) for one in targets}
+    audit, fixed = (None if path is None else Path(path) for path in (outputs.audit, outputs.fixed))
+    places = {"report": asked.report, "audit": audit, "fixed": fixed, "save": asked.save}
+    paths = {one: named_after(places, str(one)) if len(targets) > 1 else places for one in targets}
     for each in paths.values():
         check_outputs([file], {f"--{option}": path for option, path in each.items()})
     contract = Contract.of(limits)
@@ -99,21 +97,14 @@ def fit(
                 typer.echo(f"massart: {outcome.reason}", err=True)
             statuses.append(outcome.status or int(refused))
     if asked.json:
-        tell_json(results, contract, all_rows=asked.all_rows)
+        plain = [summary(one, contract, all_rows=asked.all_rows) for one in results]
+        typer.echo(json_text(plain[0] if len(plain) == 1 else plain))
     if status := worst_status(statuses):
         raise typer.Exit(status)
 
 
-def _named(places: dict[str, Any], target: str | None) -> dict[str, Path | None]:
-    """Return where the outputs for one of several targets are written."""
-    return {option: None if path is None else named_after(Path(path), target) for option, path in places.items()}
-
-
 def _about(options: FitOptions, targets: Sequence[str], table: Table | Stream, file: str, as_json: bool) -> FitOptions:
-    """Return options with the names of columns of a table, which has the targets; without any show its columns."""
-    from massart.cli.layout import column_lines
-    from massart.tables import require_column
-
+    """Return the options with columns by name, once the targets are found; without a target show the columns."""
     if not targets and options.formula is None:
         say(() if as_json else column_lines(table, file))
         raise ValueError("--target must name the column that should follow a rule (or --formula)")
@@ -135,17 +126,7 @@ def _announce(plain: Audit | None) -> None:
 
 def tell(found: Audit, *, all_rows: bool = False) -> None:
     """Print the result."""
-    from massart.cli.layout import MOST_WRONG_ROWS, lines
-
     say(lines(found, found.n_wrong if all_rows else MOST_WRONG_ROWS))
-
-
-def tell_json(results: Sequence[Audit], contract: Contract, *, all_rows: bool) -> None:
-    """Print the result as JSON, several in a list."""
-    from massart.audit import summary
-
-    found = [summary(one, contract, all_rows=all_rows) for one in results]
-    typer.echo(json_text(found[0] if len(found) == 1 else found))
 
 
 def names_of(given: Sequence[str], table: Table | Stream) -> list[str]:

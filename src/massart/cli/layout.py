@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeGuard
 import numpy as np
 
 from massart.cli.terminal import WIDTH, harmless, one_line, table, width_of
-from massart.report import count, judgement, share
-from massart.rules import ESTIMATE_DIGITS, SHOWN_DIGITS, Formula, Rates, pieces, text_by_level
+from massart.report import cell_of, count, judgement, share
+from massart.rules import ESTIMATE_DIGITS, SHOWN_DIGITS, Formula, Rates, Summand, pieces, text_by_level
 from massart.tables import Category, Date, Flag, Number, Stream, Table, role_of
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _wrapped(text: str, first: str = "", others: str = "") -> list[str]:
 
 
 def _first(rows: Sequence[Sequence[str]], most: int, more: str = "(--json has them all)") -> Iterator[str]:
-    """Set the first rows of a table, below its head, and say how many more there are."""
+    """Lay out the first rows of a table below its header, and say how many more there are."""
     yield from table(rows[: most + 1])
     if len(rows) > most + 1:
         yield f"... and {len(rows) - most - 1} more {more}"
@@ -113,38 +113,36 @@ def kind_lines(found: Audit) -> Iterator[str]:
 
 
 def _coefficients(found: Audit) -> Iterator[str]:
-    formula, thin = found.formula, dict(found.certificate.thin)
-    rows = [("term", "coefficient", "rows that use it", "agree")]
-    known = [each for each in enumerate(zip(formula.all_terms, found.usage(), strict=True)) if each[1][0].is_shown]
-    unused = [term.label for j, (term, _) in known if formula.has_no_effect(term) and j not in thin]
-    taken = {place for rates in found.rates for place in rates.places}
+    formula, usage, thin = found.formula, found.usage(), dict(found.certificate.thin)
+    terms = [(j, term) for j, term in enumerate(formula.all_terms) if term.is_shown]
+    silent = {j: term.label for j, term in terms if formula.has_no_effect(term) and j not in thin}
+    by_level = {j for rates in found.rates for j in rates.places}
     amounts = {term.column for term in formula.terms if term.level is not None and term.coef}
-    shown = [
-        (j, (term, usage))
-        for j, (term, usage) in known
-        if term.label not in unused
-        and j not in taken
-        and (term.coef or term.level is None or term.column in amounts or not term.determined or j in thin)
-    ]
+    rows = [("term", "coefficient", "rows that use it", "agree")]
     for rates in found.rates:
-        n, k = rates.counted([(usage.n_rows, usage.n_agree) for usage in found.usage()])
+        n, k = rates.counted([(each.n_rows, each.n_agree) for each in usage])
         rows.append((rates.text, f"{len(rates.rates)} rates", f"{n:,}", share(k, n)))
-    for column, (term, usage) in shown:
-        number = term.number(ESTIMATE_DIGITS if formula.noisy else SHOWN_DIGITS)
-        if column in thin:
-            number = f"left out, on {count(thin[column], 'rows')}"
-        elif not term.determined:
-            number = "not determined"
-        elif formula.noisy and math.isfinite(term.standard_error):
-            number += f" ± {term.standard_error:.2g}"
-        rows.append((term.label, number, f"{usage.n_rows:,}", share(usage.n_agree, usage.n_rows)))
+    for j, term in terms:
+        is_base = term.level is not None and term.column not in amounts and not term.coef and term.determined
+        if j in silent or j in by_level or (is_base and j not in thin):
+            continue
+        number = _number(term, formula) if j not in thin else f"left out, on {count(thin[j], 'rows')}"
+        rows.append((term.label, number, f"{usage[j].n_rows:,}", share(usage[j].n_agree, usage[j].n_rows)))
     yield from _first(rows, MOST_TERMS + len(found.rates))
     if found.bases:
         listed = "; ".join(f"{name} = {level}" for name, level in found.bases.items())
         yield from _wrapped(f"Levels without a term: {listed}.", "  ", "  ")
-    if unused:
-        more = f" and {len(unused) - MOST_TERMS} more" if len(unused) > MOST_TERMS else ""
-        yield from _wrapped(f"Not in the rule (0): {', '.join(unused[:MOST_TERMS])}{more}.", "  ", "  ")
+    if silent:
+        more = f" and {len(silent) - MOST_TERMS} more" if len(silent) > MOST_TERMS else ""
+        yield from _wrapped(f"Not in the rule (0): {', '.join([*silent.values()][:MOST_TERMS])}{more}.", "  ", "  ")
+
+
+def _number(term: Summand, formula: Formula) -> str:
+    """Return a coefficient, with its standard error where it is an estimate."""
+    if not term.determined:
+        return "not determined"
+    error = f" ± {term.standard_error:.2g}" if formula.noisy and math.isfinite(term.standard_error) else ""
+    return term.number(ESTIMATE_DIGITS if formula.noisy else SHOWN_DIGITS) + error
 
 
 def group_lines(found: Audit) -> Iterator[str]:
@@ -181,7 +179,7 @@ def _cells(columns: Mapping[str, Iterable[object]]) -> list[list[str]]:
 
 
 def _set(columns: Mapping[str, Iterable[object]]) -> Iterator[str]:
-    """Set columns as a table; the last one holds texts."""
+    """Lay out columns as a table; the last one holds texts."""
     yield from table([[*columns], *zip(*_cells(columns), strict=True)], name=len(columns) - 1)
 
 
@@ -198,13 +196,6 @@ def column_lines(read: Table | Stream, file: str) -> Iterator[str]:
     if numbers:
         yield f"Name one: {harmless(shlex.join(['massart', 'fit', file, '--target', numbers[-1]]))}"
     yield f"Try all:  {harmless(shlex.join(['massart', 'scan', file]))}"
-
-
-def cell_of(value: object) -> str:
-    """Return a cell of a table as text."""
-    if isinstance(value, float):
-        return f"{value:.10g}"
-    return "" if value is None else str(value)
 
 
 def list_lines(found: ListAudit, most_rows: int) -> Iterator[str]:

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from massart.audit import Prediction, check_table, held, load_model, notices_of, predicted
 from massart.cli.check import Result, tell_json
 from massart.cli.config import CheckTask
-from massart.cli.files import check_outputs, opened, typed, write_outputs
+from massart.cli.files import check_outputs, opened, typed, write, write_outputs
 from massart.cli.options import File, Page, with_options
 from massart.cli.terminal import bars, harmless, say
 from massart.options import BlockReading, Names, Option, OptionGroup, Shares
-
-if TYPE_CHECKING:
-    from massart.audit import Prediction
+from massart.tables import Stream, Table, assembled, csv_text, default_memory, stream_table, table_writer
 
 
 @dataclass(frozen=True)
 class PredictCommand(Page):
-    """What only the command line takes."""
+    """Options that only the command line has."""
 
     out: Annotated[Path | None, Option("Write to this file (CSV, Parquet) instead of stdout.", "Output")] = None
 
@@ -45,14 +44,11 @@ def predict(
 
     Exit status 0, 2 for bad input, and with --max-wrong or --max-unjudged that of massart check.
     """
-    from massart.audit import check_table, held, load_model, notices_of, predicted
-    from massart.tables import Table, default_memory
-
     out, report = asked.out, asked.report
     check_outputs([model, file], {"--out": out, "--report": report})
     if asked.json and out is None:
         raise ValueError("--json prints what was found: --out has to say where the predictions go")
-    saved, max_wrong, max_unjudged = load_model(model).weighed, limits.max_wrong, limits.max_unjudged
+    saved, is_limited = load_model(model).weighed, bool(limits.chosen)
     most = default_memory() if reading.most_bytes is None else reading.most_bytes
     check = None
     with (
@@ -61,22 +57,18 @@ def predict(
         _writing(out) as (parts, write),
     ):
         rows, target = held(saved, table, most, draw), saved.encoding.target.column
-        # A target that nobody has filled in yet is none.
-        if target in rows.column_names and not (
-            isinstance(rows, Table) and rows.column(target).null_count == rows.n_rows
-        ):
+        if _has_values(rows, target):
             check = check_table(
                 saved,
                 rows,
-                max_wrong=max_wrong,
-                max_unjudged=max_unjudged,  # by default any: targets that are not there yet are no fault here
+                **vars(limits),  # by default none: targets that are not there yet are no fault here
                 id=names.id,
                 in_full=report is not None,
                 max_memory=most,
                 predictions=write,
                 callback=draw,
             )
-        elif max_wrong is not None or max_unjudged is not None or report is not None or asked.json:
+        elif is_limited or report is not None or asked.json:
             raise ValueError(f"{file} has no column {target!r} to compare with the rule")
         else:
             for part in predicted(saved, rows, names.id, callback=draw):
@@ -87,8 +79,8 @@ def predict(
     if check is None:
         return
     write_outputs(check.audit, typed(context), file, report=report)
-    result = Result(CheckTask(file=file, model=model), check.contract, check.outcome, check.audit)
-    status = 0 if max_wrong is None and max_unjudged is None else check.outcome.status
+    result = Result(CheckTask(file=file, model=model), check)
+    status = check.outcome.status if is_limited else 0
     if asked.json:
         tell_json([result], status)
     else:
@@ -97,25 +89,25 @@ def predict(
         raise typer.Exit(status)
 
 
+def _has_values(rows: Table | Stream, target: str) -> bool:
+    """Return whether the column is there; one of a table that nobody has filled in yet is not."""
+    if target not in rows.column_names:
+        return False
+    return not isinstance(rows, Table) or rows.column(target).null_count < rows.n_rows
+
+
 @contextmanager
 def _writing(out: Path | None) -> Iterator[tuple[list[Prediction], Callable[[Prediction], None]]]:
-    """Yield what takes the next predictions and writes them to a file or to stdout, and a list of what was written."""
-    from massart.tables import assembled, csv_text, table_writer
-
+    """Yield what was written so far, and what writes the next predictions to a file or to stdout."""
     parts: list[Prediction] = []
-    if out is None:
-
-        def show(part: Prediction) -> None:
-            head = csv_text({name: values[:0] for name, values in part.columns.items()}) if parts else ""
-            typer.echo(csv_text(part.columns).removeprefix(head), nl=False)
-            parts.append(replace(part, columns={}, implied=None))
-
-        yield parts, show
-        return
-    with table_writer(out, harmless=True) as write_table:
+    with nullcontext() if out is None else table_writer(out, harmless=True) as write_table:
 
         def write(part: Prediction) -> None:
-            write_table(assembled(part.columns, str(out)))
+            if write_table is None:
+                head = csv_text({name: values[:0] for name, values in part.columns.items()}) if parts else ""
+                typer.echo(csv_text(part.columns).removeprefix(head), nl=False)
+            else:
+                write_table(assembled(part.columns, str(out)))
             parts.append(replace(part, columns={}, implied=None))
 
         yield parts, write
@@ -165,11 +157,8 @@ def export(
 
     What is written finds the rows that massart finds, and needs no massart.
     """
-    from massart.audit import load_model
     from massart.export import dbt_properties
     from massart.export import export as exported
-    from massart.rows import write
-    from massart.tables import stream_table
 
     output, to, limit = options.output, options.to, options.max_unjudged
     properties = output.with_suffix(".yml") if output is not None and output.name and to == "dbt" else None
@@ -182,8 +171,8 @@ def export(
     if output is None:
         typer.echo(text, nl=False)
         return
-    write(output, text.encode())
+    write(output, text)
     if properties is not None:
-        write(properties, dbt_properties(saved, output.stem, max_unjudged=limit).encode())
+        write(properties, dbt_properties(saved, output.stem, max_unjudged=limit))
     for path in filter(None, (output, properties)):
         typer.echo(f"Wrote {path}.", err=True)

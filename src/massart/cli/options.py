@@ -26,7 +26,7 @@ _Command: TypeAlias = Callable[..., None]
 
 @dataclass(frozen=True)
 class Page(OptionGroup):
-    """What a command makes of what it found, besides the text."""
+    """What a command makes of what it found, in addition to the text."""
 
     report: Annotated[Path | None, Option("Write a page (HTML).", "Output")] = None
     json: Annotated[bool, Option("Print JSON.", "Output")] = False
@@ -34,48 +34,40 @@ class Page(OptionGroup):
 
 @dataclass(frozen=True)
 class Results(Page):
-    """The same of a command that lists wrong rows."""
+    """The same for a command that lists wrong rows."""
 
     all_rows: Annotated[bool, Option("List all wrong rows, not only the worst.", "Output")] = False
 
 
 def with_options(**groups: type[OptionGroup] | Sequence[type[OptionGroup]]) -> Callable[[_Command], _Command]:
-    """Give a command, in the place of its parameters of these names, the options of these classes.
+    """Replace the parameters of a command that have these names by the options of these classes.
 
     Such a parameter is an object of the class; where several classes are named, a mapping of what was typed. An option
     that two classes have is that of the first.
     """
 
     def decorated(command: _Command) -> _Command:
-        parameters: list[Parameter] = []
+        parameters: dict[str, Parameter] = {}
         members: dict[str, list[str]] = {}
-        taken: set[str] = set()
         for name, parameter in signature(command, eval_str=True).parameters.items():
-            if name not in groups:
-                parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
-                continue
-            members[name] = []
-            for kind in _classes(groups[name]):
-                defaults = {one.name: one.default for one in fields(kind)}
-                for option, (hint, said) in described(kind).items():
-                    if said.shown and option not in taken:
-                        default = defaults[option] if isinstance(groups[name], type) else None
-                        parameters.append(_parameter(option, hint, said, default))
-                        members[name].append(option)
-                        taken.add(option)
+            own = (
+                _parameters(groups[name]) if name in groups else {name: parameter.replace(kind=Parameter.KEYWORD_ONLY)}
+            )
+            members[name] = [option for option in own if option not in parameters]
+            parameters |= {option: own[option] for option in members[name]}
 
         @wraps(command)
         def run(**given: Any) -> None:
-            for name, names in members.items():
-                values = {one: value for one in names if (value := given.pop(one)) not in (None, [])}
+            for name, group in groups.items():
+                values = {one: value for one in members[name] if (value := given.pop(one)) not in (None, [])}
                 try:
-                    made = [kind().having(values) for kind in _classes(groups[name])]
+                    made = [kind().having(values) for kind in _classes(group)]
                 except OptionError as error:
                     raise ValueError(f"--{error.name.replace('_', '-')} {error.said}") from None
-                given[name] = made[0] if isinstance(groups[name], type) else values
+                given[name] = made[0] if isinstance(group, type) else values
             command(**given)
 
-        run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
+        run.__signature__ = signature(command).replace(parameters=[*parameters.values()])  # type: ignore[attr-defined]
         return run
 
     return decorated
@@ -83,6 +75,17 @@ def with_options(**groups: type[OptionGroup] | Sequence[type[OptionGroup]]) -> C
 
 def _classes(group: type[OptionGroup] | Sequence[type[OptionGroup]]) -> Sequence[type[OptionGroup]]:
     return [group] if isinstance(group, type) else group
+
+
+def _parameters(group: type[OptionGroup] | Sequence[type[OptionGroup]]) -> dict[str, Parameter]:
+    """Return the options of a class with their defaults, or those of several classes without."""
+    found: dict[str, Parameter] = {}
+    for kind in _classes(group):
+        defaults = {one.name: one.default for one in fields(kind)} if isinstance(group, type) else {}
+        for name, (hint, said) in described(kind).items():
+            if said.shown and name not in found:
+                found[name] = _parameter(name, hint, said, defaults.get(name))
+    return found
 
 
 def _parameter(name: str, hint: Any, said: Option, default: Any) -> Parameter:

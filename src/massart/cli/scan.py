@@ -5,17 +5,19 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from massart.cli.files import check_outputs, digest, typed, whole_table, write
+from massart.audit import Audit, Scan, columns_of, scan_table
+from massart.cli.files import check_outputs, digest, typed, write
+from massart.cli.fit import names_of
+from massart.cli.layout import formula_lines
 from massart.cli.options import File, Page, with_options
 from massart.cli.terminal import bars, harmless, json_text, one_line, say
 from massart.options import Option, OptionGroup, Reading
-
-if TYPE_CHECKING:
-    from massart.audit import Audit, Scan
+from massart.rules import quoted
+from massart.tables import read_table
 
 _MOST_NAMES = 30
 
@@ -42,11 +44,9 @@ def scan(*, context: typer.Context, file: File, options: ScanOptions, page: Page
 
     Exit status 0 if it ran, 2 for bad input.
     """
-    from massart.audit import scan_table
-    from massart.cli.fit import names_of
-
     check_outputs([file], {"--report": page.report})
-    table = whole_table(file, reading)
+    with bars(in_bytes=True) as draw:
+        table = read_table(file, **reading.of_file, callback=draw)
     with bars() as draw:
         options = options.having({"exclude": names_of(options.exclude, table)})
         found = scan_table(table, **vars(options), callback=draw)
@@ -61,8 +61,6 @@ def scan(*, context: typer.Context, file: File, options: ScanOptions, page: Page
 
 
 def _lines(found: Scan, file: str) -> Iterator[str]:
-    from massart.audit import columns_of
-
     if found.identities:
         yield from _rules(found.identities)
     else:
@@ -89,8 +87,6 @@ def _lines(found: Scan, file: str) -> Iterator[str]:
 
 def _rules(audits: Sequence[Audit]) -> Iterator[str]:
     """Write the verdict, the wrong rows and the rule of each, in columns."""
-    from massart.cli.layout import formula_lines
-
     wrong = [f"{audit.n_wrong:,} of {len(audit.agree):,} wrong" for audit in audits]
     width = max(map(len, wrong))
     for audit, counts in zip(audits, wrong, strict=True):
@@ -98,7 +94,5 @@ def _rules(audits: Sequence[Audit]) -> Iterator[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    from massart.rules import quoted
-
     shown = ", ".join(one_line(quoted(name)) for name in names[:_MOST_NAMES])
     return shown + (f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else "")

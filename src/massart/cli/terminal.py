@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from massart import __version__
 
 if TYPE_CHECKING:  # massart.rows imports numpy, which --help can do without
@@ -31,7 +33,7 @@ _SPEED_SECONDS = 600.0  # over which the speed is measured that says how much ti
 
 @contextmanager
 def bars(what: str = "", *, in_bytes: bool = False) -> Iterator[Callback]:
-    """Give a callback that draws a bar for each task on stderr, or one that does nothing where nobody watches.
+    """Yield a callback that draws a bar for each task on stderr; where that is not a terminal, it does nothing.
 
     For work whose length is not known, `what` says what is computed, in one bar. That one, and bars of bytes, are gone
     when the work is done.
@@ -76,14 +78,12 @@ def _so_far(step: Progress) -> str:
 
 def say(lines: Iterable[object], *, err: bool = False) -> None:
     """Print lines as they come; messages are for stderr."""
-    import typer
-
     for line in lines:
         typer.echo(line, err=err)
 
 
 def harmless(text: object) -> str:
-    """Return a text with what a terminal would take for a command, line ends among them, written out."""
+    """Return a text in which control characters, line ends among them, are escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
 
 
@@ -93,7 +93,7 @@ def one_line(text: str) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], name: int = 0) -> Iterator[str]:
-    """Set texts in columns: names to the left, broken into lines where they are long, and others to the right."""
+    """Lay out texts in columns: names to the left, broken into lines where they are long, and others to the right."""
     last = len(rows[0]) - 1
     short = [[cell if j == name else _cut(cell, _MOST_CELL) for j, cell in enumerate(row)] for row in rows]
     widths = [max(width_of(row[j]) for row in short) for j in range(last + 1)]

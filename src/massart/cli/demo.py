@@ -1,30 +1,31 @@
-"""Commands that need no file: ``massart demo``, from its ledger to the page, and ``massart reproduce``, the figures."""
+"""``massart demo``: a made-up ledger, from its file to the page."""
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import numpy as np
 import typer
 
+from massart.audit import Audit, audit_table
 from massart.cli.files import check_outputs, write_outputs
+from massart.cli.fit import tell
 from massart.cli.options import with_options
-from massart.cli.terminal import bars, harmless, say, table
+from massart.cli.terminal import harmless, say, table
+from massart.demo import GROUP, ID, TARGET, make_ledger
 from massart.options import Option, OptionGroup
-
-if TYPE_CHECKING:
-    from massart.audit import Audit
+from massart.tables import write_columns
 
 LEDGER, REPORT, AUDIT = "massart-ledger.csv", "massart-report.html", "massart-audit.csv"
 
 
 @dataclass(frozen=True)
 class DemoOptions(OptionGroup):
-    """What the ledger is like, and where it goes."""
+    """Size, seed and place of the ledger."""
 
     out: Annotated[Path, Option("Folder for the ledger, the report and the audit.", "Output", metavar="FOLDER")] = (
         Path()
@@ -36,13 +37,6 @@ class DemoOptions(OptionGroup):
 @with_options(options=DemoOptions)
 def demo(*, options: DemoOptions) -> None:
     """Make a ledger in which about a fifth of the totals are wrong, recover its price list, and list the wrong rows."""
-    import numpy as np
-
-    from massart.audit import audit_table
-    from massart.cli.fit import tell
-    from massart.demo import GROUP, ID, TARGET, make_ledger
-    from massart.tables import write_columns
-
     ledger, report, audit = (options.out / name for name in (LEDGER, REPORT, AUDIT))
     check_outputs([], {"--audit": audit, "--fixed": ledger, "--report": report})
     write_columns(ledger, make_ledger(np.random.default_rng(options.seed), options.rows))
@@ -61,8 +55,6 @@ def demo(*, options: DemoOptions) -> None:
 
 def _comparison(found: Audit) -> Iterator[str]:
     """Compare the formula with least squares on the same rows."""
-    import numpy as np
-
     formula = found.formula
     shown = [j for j, term in enumerate(formula.terms) if term.is_shown]
     values, terms = [found.X[:, j] for j in shown], [formula.terms[j] for j in shown]
@@ -74,46 +66,3 @@ def _comparison(found: Audit) -> Iterator[str]:
     yield "What least squares makes of the same rows and terms:"
     rows = [(term.label, term.number(), f"{value:.6g}") for term, value in zip(terms, squares, strict=True)]
     yield from table([("term", "recovered", "least squares"), *rows])
-
-
-@dataclass(frozen=True)
-class ReproduceOptions(OptionGroup):
-    """How much is computed, and where it goes."""
-
-    out: Annotated[Path, Option("Folder for tables, pictures and the page.", "Output", metavar="FOLDER")] = Path(
-        "massart-figures"
-    )
-    trials: Annotated[int, Option("Trials of each cell; expensive methods take fewer.", least=1)] = 200
-    jobs: Annotated[int, Option("Processes; by default one for each core.", least=1)] = os.cpu_count() or 1
-    data: Annotated[Path | None, Option("The drug-discovery file, for fig2b; downloaded if absent.")] = None
-    seed: Annotated[int, Option("Random seed.", least=0)] = 0
-
-
-@with_options(options=ReproduceOptions)
-def reproduce(
-    *,
-    figures: Annotated[list[str], typer.Argument(help="fig1a, fig1b, fig2a, fig2b, phase; or all.", metavar="FIGURE")],
-    options: ReproduceOptions,
-) -> None:
-    """Reproduce the figures of the paper, and further ones; a run that was stopped continues where it was."""
-    from massart.experiments import reproduce as experiments
-
-    names, out = list(dict.fromkeys(figures)), options.out
-    try:
-        experiments.prepare(out)
-        chosen = experiments.choose(names, options.data, out)
-        command = f"massart reproduce {' '.join(names)} --trials {options.trials} --seed {options.seed}"
-        with bars() as draw:
-            for experiment in chosen:
-                experiments.reproduce(
-                    experiment,
-                    out,
-                    trials=options.trials,
-                    seed=options.seed,
-                    jobs=options.jobs,
-                    command=command,
-                    callback=draw,
-                )
-    except OSError as error:
-        raise ValueError(f"cannot write to {out}: {error.strerror or error}") from error
-    typer.echo(out / "index.html")

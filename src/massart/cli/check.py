@@ -62,7 +62,7 @@ def check(
     for task, paths in places.items():
         check_outputs([path for path in (task.model, task.file) if path is not None], paths)
     results = [_checked(task, places[task], typed(context)) for task in tasks]
-    if len(results) == 1 and results[0].error:
+    if len(results) == 1 and results[0].check is None:
         raise ValueError(results[0].error)
     status = worst_status([result.outcome.status for result in results])
     if asked.json:

@@ -314,6 +314,6 @@ def triangular_factor(X: FloatArray, T: FloatArray, rows: BoolArray | None = Non
     R = np.zeros((0, T.shape[1]))
     for block in row_blocks(*X.shape):
         Y = (X[block] if rows is None else X[block][rows[block]]) @ T
-        Y /= np.linalg.norm(Y, axis=1)[:, None]
+        Y /= np.sqrt(np.einsum("ij,ij->i", Y, Y))[:, None]  # einsum does not warn of overflow
         R = np.asarray(np.linalg.qr(np.vstack([R, Y]))[1])
     return R

@@ -145,3 +145,62 @@ def test_an_interrupt_keeps_the_best_rule_so_far() -> None:
     found = audit_table({"x": x, "kind": kind, "y": y}, "y", callback=stop)
     assert found.n_agree >= 250
     assert any("You stopped it before all was tried" in notice for notice in found.notices)
+
+
+def test_a_column_with_gaps_that_the_rule_does_not_need_costs_no_rows() -> None:
+    rng = np.random.default_rng(2)
+    n = 900
+    premium, paid, reserve = (np.round(rng.uniform(low, high, n)) for low, high in ((4e4, 2e6), (1e4, 9e5), (1e3, 4e5)))
+    wrong = rng.random(n) < 0.2
+    ratio = np.round(100 * (paid - reserve * ~wrong) / premium, 1)
+    broker = np.where(rng.random(n) < 0.4, np.nan, rng.integers(10, 60, n))
+    found = audit_table(
+        {"premium": premium, "paid": paid, "reserve": reserve, "broker": broker, "ratio": ratio}, "ratio"
+    )
+    assert len(found.agree) == n
+    assert any("the rule does not need it" in notice for notice in found.notices)
+    assert found.certificate.verdict is Verdict.CONFIRMED
+    off = np.abs(np.round(100 * (paid - reserve) / premium, 1) - ratio) > 0.15
+    np.testing.assert_array_equal(np.asarray(found.wrong)[off], True)
+    assert not np.asarray(found.wrong)[~wrong].any()
+
+
+def test_blanks_that_mean_zero_are_judged_by_the_rule_that_is_known() -> None:
+    rng = np.random.default_rng(4)
+    n = 1000
+    cover, parts = rng.random(n) < 0.28, np.where(rng.random(n) < 0.15, 0.0, np.round(rng.uniform(6, 210, n), 2))
+    right = np.where(cover, 15.0, parts + 49)
+    wrong = rng.random(n) < 0.13
+    pay = np.where(wrong, np.round(rng.uniform(0, 300, n), 2), right)
+    blank = np.where(parts == 0, np.nan, parts)
+    found = audit_table({"warranty": np.where(cover, "yes", "no"), "parts": blank, "pay": pay}, "pay")
+    assert len(found.agree) == n
+    assert found.certificate.verdict is Verdict.CONFIRMED
+    np.testing.assert_array_equal(found.wrong | found.last_place, wrong)
+
+
+@pytest.mark.parametrize("error", [0.1, 0.01])
+def test_labels_in_halves_are_seen_though_wrong_ones_have_other_digits(error: float) -> None:
+    rng = np.random.default_rng(6)
+    n = 1500
+    points, most = np.round(rng.uniform(6, 60, n)), rng.choice([60, 72, 90], n).astype(float)
+    exact = 1 + 5 * points / most
+    right = np.floor(2 * exact + 0.5) / 2
+    wrong = rng.random(n) < 0.28
+    mark = np.where(wrong, np.round(exact / error) * error, right)
+    found = audit_table({"points": points, "most": most, "mark": np.round(mark, 2)}, "mark")
+    assert found.certificate.verdict is Verdict.MAJORITY
+    np.testing.assert_array_equal(found.wrong | found.last_place, np.abs(mark - right) > 1e-9)
+
+
+def test_a_flag_and_a_range_are_a_segment() -> None:
+    """A cap that holds for members alone: 6 % of the rows, which the rule without it gets wrong."""
+    rng = np.random.default_rng(8)
+    n = 1200
+    member, kg = rng.random(n) < 0.3, np.round(rng.uniform(1, 100, n), 1)
+    cost = np.round(0.85 * np.where(member & (kg > 80), 80, kg), 2)
+    columns = {"member": np.where(member, "yes", "no"), "kg": kg, "cost": cost}
+    found = audit_table(columns, "cost", terms="columns")
+    assert found.certificate.verdict is Verdict.PLURALITY
+    assert found.segment is not None
+    assert "member = yes and kg from" in found.segment.where

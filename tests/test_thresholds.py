@@ -92,3 +92,17 @@ def test_halves_that_are_rounded_noise_follow_no_rule(noise: float) -> None:
     y = np.round(2 * ((0.5 * a if noise < 0.2 else 0) + 0.25 * b + noise * rng.standard_normal(600))) / 2
     audit = massart.audit_table({"a": a, "b": b, "y": y}, "y")
     assert audit.certificate.verdict.name in ("NOISY", "NONE")
+
+
+def test_errors_of_one_side_do_not_contest_a_threshold_that_has_few_values_on_it() -> None:
+    """Most days before a flight are many; whoever books three to seven days before pays the price of the day."""
+    rng = np.random.default_rng(5)
+    days, price = rng.integers(0, 61, 1500).astype(float), np.round(rng.uniform(20, 400, 1500), 2)
+    share = np.select([days < 3, days < 8, days < 22], [0.9, 0.6, 0.25], 0.1)
+    before = np.select([days < 3, days < 8, days < 22], [0.9, 0.9, 0.6], 0.25)  # as for the bracket before
+    wrong = (rng.random(1500) < 0.3) & (share != before)
+    audit = massart.audit_table(
+        {"days": days, "price": price, "fee": np.round(np.where(wrong, before, share) * price, 2)}, "fee"
+    )
+    assert audit.certificate.verdict.name in ("MAJORITY", "CONFIRMED")
+    np.testing.assert_array_equal(audit.wrong, wrong & (np.abs(np.round(before * price, 2) - audit.given) < 1e-9))

@@ -315,7 +315,7 @@ class _Search:
         Z = labels.sample.matrix(candidates)
         fits += self.effort.fits
         best = self._simplified(start)
-        beam, seen = [best], {frozenset(best.terms)}
+        beam, seen = [best], {(frozenset(best.terms), best.limits)}
         for _ in range(settings.steps):
             made: list[tuple[float, int, Fit]] = []
             try:
@@ -341,16 +341,19 @@ class _Search:
         return best
 
     def _refitted(
-        self, rule: Fit, candidates: Sequence[Product], Z: FloatArray, seen: set[frozenset[Product]]
+        self, rule: Fit, candidates: Sequence[Product], Z: FloatArray, seen: set[tuple[frozenset[Product], Link]]
     ) -> Iterator[Fit]:
         """Yield the changes of a rule, fitted: those that nobody has tried."""
         labels = rule.labels
         changes = ((change, rule.limits) for change in self._changes(rule, candidates, Z))
-        seconds: Iterator[Change] = iter(())
+        free: Iterator[Change] = iter(())
         if labels.scale == "identity":
-            seconds = second_changes(rule, self.focus, candidates, Z)
-        for (terms, coef), limits in chain(changes, ((change, NO_LIMITS) for change in seconds)):
-            key = frozenset(terms)
+            free = second_changes(rule, self.focus, candidates, Z)
+        if rule.limits != NO_LIMITS:  # where labels are at a limit, its rows say nothing of other terms
+            whole = labels.fit(rule.terms, rule.coef)
+            free = chain(free, () if whole is None else single_changes(whole, candidates, Z, len(candidates), self.rng))
+        for (terms, coef), limits in chain(changes, ((change, NO_LIMITS) for change in free)):
+            key = frozenset(terms), limits
             if key in seen or len(terms) > labels.n / 4:
                 continue
             seen.add(key)

@@ -301,12 +301,18 @@ class _Search:
         return n_agree > max(self.settings.known * n, 2 * chance)
 
     def _is_good(self, fit: Fit) -> bool:
-        """Return whether most rows agree, not by chance, and in all parts of the sample."""
+        """Return whether most rows agree, not by chance, in all parts of the sample, and not by approximation.
+
+        An approximation leaves rows just outside of a half-unit: wrong labels are as often farther off.
+        """
         sample = fit.labels.sample
         value = fit.value(sample)
         n_agree, chance, _ = chance_of(value, sample.y, sample.half_unit)
-        agree = np.abs(value - sample.y) <= SLACK * sample.half_unit
-        return n_agree > max(0.5 * len(sample), 2 * chance) and not uneven_parts(sample, agree, self.settings)
+        off = np.abs(value - sample.y) / sample.half_unit
+        near, farther = (np.count_nonzero((off > k) & (off <= k + 1)) for k in (1, 2))
+        is_near = near > farther + self.settings.clear * np.sqrt(farther + 1)
+        is_most = n_agree > max(0.5 * len(sample), 2 * chance) and not is_near
+        return is_most and not uneven_parts(sample, off <= SLACK, self.settings)
 
     def _grow(self, start: Fit, focus: Sequence[Term], fits: float) -> Fit:
         """Follow the changes that pay, from the best rules of each step."""

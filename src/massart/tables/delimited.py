@@ -298,12 +298,8 @@ class Delimited(ParsedPart):
         self._left_out: dict[tuple[int, int], str] = {}  # place of a chunk, line in it: what the line begins with
         self._below: TableError | None = None  # of lines that are another table below this one, unless this one goes on
         self.types = [pa.string() if j in self._dialect.coded else pa.null() for j in range(len(self.names))]
-        place, rows = self._dialect.start, content[self._dialect.start :]
-        if not beginning.is_all:
-            rows = rows[: last_row_end(rows, self._dialect.delimiter)]
-            if not rows:  # the first row is longer
-                with Text(source, self._encoding) as text:
-                    rows = bytes(next(self._chunks(text), (0, b""))[1])
+        with Text(source, self._encoding) as text:
+            place, rows = next(self._chunks(text), (0, b""))
         try:
             found = self._widen(rows)
         except pa.ArrowInvalid:
@@ -411,7 +407,7 @@ class Delimited(ParsedPart):
 
     def _widen(self, chunk: Chunk) -> pa.Table:
         """Make the types as wide as a chunk needs them; return what Arrow makes of it."""
-        if not chunk:
+        if len(chunk) == 0:
             return pa.table({})
         found = self._parse(chunk, {})
         if any(map(pa.types.is_binary, found.schema.types)):

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.json
 
 from massart.rows import in_order
-from massart.tables.delimited import Chunk, chunks_of, last_row_end
+from massart.tables.delimited import Chunk, chunks_of
 from massart.tables.errors import TableError, quote
 from massart.tables.parts import ParsedPart
 from massart.tables.source import (
@@ -48,14 +48,11 @@ class JsonLines(ParsedPart):
         has_mark = beginning.data.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff"))
         self._encoding, _ = encoding_of(source, beginning, options.encoding or (None if has_mark else UTF_8))
         self._types: dict[str, pa.DataType] = {}  # by the names that the file has
-        first = first_of(source, self._encoding, beginning)
-        size = len(first) * source.size // beginning.stored  # of the whole text
-        self._is_array = first.lstrip(_BEFORE.encode()).startswith(b"[")
-        if not beginning.is_all:
-            first = b"" if self._is_array else first[: last_row_end(first, None)]
-        if not first:
-            with Text(source, self._encoding) as text:
-                first = bytes(next(self._chunks(text), (0, b""))[1])
+        head = first_of(source, self._encoding, beginning)
+        size = len(head) * source.size // beginning.stored  # of the whole text
+        self._is_array = head.lstrip(_BEFORE.encode()).startswith(b"[")
+        with Text(source, self._encoding) as text:
+            first = next(self._chunks(text), (0, b""))[1]
         self._widen(0, first)
         self.nbytes = self._parse(0, first).nbytes * max(size, len(first)) // max(len(first), 1)
 

@@ -266,8 +266,8 @@ def may_have_lost(column: pa.ChunkedArray) -> bool:
     """Whether a column of floats may come from integers that they do not hold, or from numbers too large; or is NaN."""
     if not pa.types.is_float64(column.type):
         return False
-    values = filled(column, 0.0)
-    return not -LARGEST_EXACT < values.min(initial=0.0) <= values.max(initial=0.0) < LARGEST_EXACT
+    parts = [filled(chunk, 0.0) for chunk in column.chunks]
+    return not all(-LARGEST_EXACT < part.min(initial=0.0) and part.max(initial=0.0) < LARGEST_EXACT for part in parts)
 
 
 # --- Arrow and numpy ---
@@ -291,9 +291,11 @@ def adopted(values: NDArray[Any]) -> pa.Array:
 
 def filled(column: pa.Array | pa.ChunkedArray, fill: float) -> NDArray[Any]:
     """Return the numbers of a column, with a number where it has none."""
-    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    parts = [view(pc.fill_null(chunk, fill)) for chunk in chunks]
-    return np.concatenate([np.empty(0, column.type.to_pandas_dtype()), *parts])
+    if isinstance(column, pa.Array):
+        return view(pc.fill_null(column, fill) if column.null_count else column)
+    return np.concatenate(
+        [np.empty(0, column.type.to_pandas_dtype()), *(filled(chunk, fill) for chunk in column.chunks)]
+    )
 
 
 def flags(mask: pa.Array | pa.ChunkedArray) -> BoolArray:

@@ -287,8 +287,8 @@ class Delimited(ParsedPart):
     def __init__(self, source: Source, beginning: Beginning, options: ReadOptions) -> None:
         super().__init__(source, options)
         self._encoding, guessed = encoding_of(source, beginning, options.encoding)
-        content = first_of(source, self._encoding, beginning)
-        self._dialect = sniff(content.decode(UTF_8, "surrogateescape"), beginning.is_all, source, options)
+        content, is_all = first_of(source, self._encoding)
+        self._dialect = sniff(content.decode(UTF_8, "surrogateescape"), is_all, source, options)
         check_utf_8("".join(self._dialect.names), source, self._encoding, 0)
         self.names = named(self._dialect.names)
         check_names(self.names, source.name)
@@ -305,7 +305,7 @@ class Delimited(ParsedPart):
         except pa.ArrowInvalid:
             rows = self._without_asides(place, rows, is_below=False)
             found = self._widen(rows)
-        size = len(content) * source.size // beginning.stored  # of the whole text
+        size = len(beginning.data) * source.size // beginning.stored  # of the whole text
         self.nbytes = found.nbytes * size // max(len(rows), 1)
 
     @property

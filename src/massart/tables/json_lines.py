@@ -48,9 +48,8 @@ class JsonLines(ParsedPart):
         has_mark = beginning.data.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff"))
         self._encoding, _ = encoding_of(source, beginning, options.encoding or (None if has_mark else UTF_8))
         self._types: dict[str, pa.DataType] = {}  # by the names that the file has
-        head = first_of(source, self._encoding, beginning)
-        size = len(head) * source.size // beginning.stored  # of the whole text
-        self._is_array = head.lstrip(_BEFORE.encode()).startswith(b"[")
+        size = len(beginning.data) * source.size // beginning.stored  # of the whole text
+        self._is_array = first_of(source, self._encoding)[0].lstrip(_BEFORE.encode()).startswith(b"[")
         with Text(source, self._encoding) as text:
             first = next(self._chunks(text), (0, b""))[1]
         self._widen(0, first)

@@ -459,18 +459,10 @@ class Text:
         return data
 
 
-def first_of(source: Source, encoding: str, beginning: Beginning) -> bytes:
-    """Return the beginning of a text as UTF-8."""
-    data = beginning.data
-    if encoding != UTF_8:
-        try:
-            text = codecs.getincrementaldecoder(encoding)().decode(data, final=beginning.is_all)
-        except UnicodeError:
-            raise _not_in(source, encoding, 1) from None
-        data = text.encode(UTF_8, "replace")
-    if b"\0" in data:
-        raise _not_text(source, data[: data.index(b"\0")].count(b"\n") + 1)
-    return data.removeprefix(_MARK)
+def first_of(source: Source, encoding: str) -> tuple[bytes, bool]:
+    """Return the beginning of a text as UTF-8, and whether that is all of it."""
+    with Text(source, encoding) as text:
+        return text.read(BEGINNING_BYTES), not text.read(1)
 
 
 def _not_in(source: Source, encoding: str, line: int) -> TableError:

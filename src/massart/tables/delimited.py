@@ -42,7 +42,7 @@ from massart.tables.source import (
     first_of,
     line_at,
 )
-from massart.tables.table import LARGEST_EXACT, check_names, joined_type, may_have_lost, named, written_types
+from massart.tables.table import LARGEST_EXACT, joined_type, may_have_lost, named, written_types
 
 SAMPLE_ROWS = 1000
 """How a text or a sheet is written is found from this number of its first rows."""
@@ -290,8 +290,7 @@ class Delimited(ParsedPart):
         content, is_all = first_of(source, self._encoding)
         self._dialect = sniff(content.decode(UTF_8, "surrogateescape"), is_all, source, options)
         check_utf_8("".join(self._dialect.names), source, self._encoding, 0)
-        self.names = named(self._dialect.names)
-        check_names(self.names, source.name)
+        self.names = named(self._dialect.names, source.name)
         self.decimal = self._dialect.decimal
         self.spellings = {self.names[j]: cell for j, cell in self._dialect.spellings.items()}
         self._remarks = (*((guessed,) if guessed else ()), *self._dialect.remarks)

@@ -33,7 +33,7 @@ from massart.tables.source import (
     first_of,
     line_at,
 )
-from massart.tables.table import array_of, check_names, joined_type, may_have_lost, named, texts_of, written_types
+from massart.tables.table import array_of, joined_type, may_have_lost, named, texts_of, written_types
 
 _BEFORE = "\ufeff \t\r\n"  # the first sign of JSON
 _NO_OBJECT = re.compile(rb"(?:^|[}\n])\s*null")  # a null in the place of an object ends Arrow, and the process
@@ -96,8 +96,7 @@ class JsonLines(ParsedPart):
                 known = before.get(key, found)
                 wider = joined_type(known, found)
                 self._types[key] = pa.string() if wider == known and found not in (known, pa.null()) else wider
-        self.names, self.types = named([*self._types]), [*self._types.values()]
-        check_names(self.names, self.source.name)
+        self.names, self.types = named(self._types, self.source.name), [*self._types.values()]
 
     def _parse(self, place: int, chunk: Chunk, wanted: Mapping[str, pa.DataType] | None = None) -> pa.Table:
         wanted = self._types if wanted is None else wanted

@@ -49,7 +49,7 @@ from massart.tables.numbers import (
     units_of,
 )
 from massart.tables.stream import INDEX
-from massart.tables.table import LARGEST_EXACT, CodedTexts, Table, decoded, flags, floats, is_text, levels_in
+from massart.tables.table import LARGEST_EXACT, CodedTexts, Table, decoded, floats, is_text, levels_in, matches
 
 MOST_LEVELS = 200
 
@@ -203,7 +203,7 @@ def _role_of_text(table: Table, name: str, levels: CodedTexts, asked: bool, with
             amounts = ", ".join(f"{currency} in {count:,} rows" for currency, count in mixed.items())
             return Role(None, f"it mixes currencies ({amounts}); --number reads the numbers as they are")
         return _role_of_number_text(table, name, numbers, asked)
-    if levels.counts[_dates(levels.texts)].sum() >= NEARLY_ALL * present:
+    if levels.counts[matches(levels.texts, _DATE)].sum() >= NEARLY_ALL * present:
         return _role_of_date_text(name, levels, numbers.missing, asked)
     unit, doubt = _unit_of(levels, numbers)
     if unit is not None:
@@ -220,11 +220,7 @@ def _may_be_numbers_or_dates(levels: CodedTexts) -> bool:
     texts = levels.texts.take(pa.array(places))
     numbers = read_numbers(texts, levels.counts[places])
     with_units = units_of(in_ascii(texts)).codes >= 0
-    return bool((numbers.is_number | numbers.missing | with_units | _dates(texts)).mean() > 0.5)
-
-
-def _dates(texts: pa.Array) -> BoolArray:
-    return flags(pc.match_substring_regex(texts, _DATE))
+    return bool((numbers.is_number | numbers.missing | with_units | matches(texts, _DATE)).mean() > 0.5)
 
 
 def _unit_of(levels: CodedTexts, numbers: TextNumbers) -> tuple[str | None, str]:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from massart.rows import BoolArray, FloatArray
 from massart.tables.errors import quote
-from massart.tables.table import LARGEST_EXACT, Table, decoded, filled, flags, levels_in, view
+from massart.tables.table import LARGEST_EXACT, Table, decoded, filled, flags, levels_in, matches, view
 
 _ABBREVIATIONS = ("na", "n/a", "n.a.", "n.a", "#n/a", "#n/a n/a", "#na", "<na>", "nan", "-nan", "nat", "null", "none")
 MISSING = (
@@ -152,22 +152,22 @@ def read_numbers(
     ([1234.5, -12.0, nan], ',')
     """
     missing = is_missing(texts, words=True)
-    plain = flags(pc.match_substring_regex(texts, _PLAIN))
+    plain = matches(texts, _PLAIN)
     clean, has_unit = _cleaned(texts, unit, plain)
     # 1. The decimal mark.
-    fits = {mark: flags(pc.match_substring_regex(clean, _grammar(mark))) & ~missing for mark in ".,"}
+    fits = {mark: matches(clean, _grammar(mark)) & ~missing for mark in ".,"}
     support = {mark: int(counts[fits[mark]].sum()) for mark in ".,"}
     tie = support["."] == support[","]
     chosen = decimal or (hint or "." if tie else max(support, key=lambda mark: support[mark]))
     # 2. The numbers, infinity and clock times among them.
-    is_infinite = flags(pc.match_substring_regex(clean, _INFINITE)) & ~missing
+    is_infinite = matches(clean, _INFINITE) & ~missing
     is_number = fits[chosen] | is_infinite
     bare = pc.replace_substring_regex(clean, {".": "[ ',]", ",": "[ '.]"}[chosen], "")
     bare = pc.replace_substring(bare, ",", ".")
     values = np.full(len(texts), np.nan)
     # Arrow reads decimals as Python does: the nearest float64.
     values[is_number] = view(pc.cast(bare.filter(pa.array(is_number)), pa.float64()))
-    clocks = flags(pc.match_substring_regex(clean, _CLOCK))
+    clocks = matches(clean, _CLOCK)
     values[clocks] = [_of_clock(text) for text in clean.filter(pa.array(clocks)).to_pylist()]  # 7:45 is 7.75
     is_number |= clocks
     return TextNumbers(
@@ -265,7 +265,7 @@ def _inexact(texts: pa.Array, large: BoolArray) -> BoolArray:
     """Mark the integers beyond 2**53 among large numbers."""
     if not large.any():
         return large
-    marked = flags(pc.match_substring_regex(texts, _INTEGER)) & large
+    marked = matches(texts, _INTEGER) & large
     for place in np.flatnonzero(marked):
         marked[place] = abs(Decimal(texts[int(place)].as_py())) > LARGEST_EXACT
     return marked

@@ -18,7 +18,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from massart.tables.source import Beginning, Format, ReadOptions, Source, in_plain_words, in_temporary_folder
-from massart.tables.table import check_names, joined_type, named
+from massart.tables.table import joined_type, named
 
 _BUFFER_BYTES = 1 << 20  # without buffers of this size Arrow holds all bytes of a Parquet file while it decodes them
 
@@ -171,8 +171,7 @@ class FilePart(Part):
         self._head, self._stored = beginning.data[:16], source.unpacked() if beginning.is_packed else source
         try:
             schema = self._look()
-            names = named(schema.names)
-            check_names(names, source.name)
+            names = named(schema.names, source.name)
             self.schema = pa.schema([field.with_name(name) for field, name in zip(schema, names, strict=True)])
         except BaseException:
             self.close()

@@ -33,7 +33,6 @@ from massart.tables.table import (
     REFUSALS,
     Table,
     assembled,
-    check_names,
     joined_type,
     named,
     require_column,
@@ -158,10 +157,9 @@ def table_of(
     arrow: Any = frame
     if not isinstance(frame, pa.Table):
         arrow = assembled(frame, name) if isinstance(frame, Mapping) else _of_frame(frame, name)
-    names = named(arrow.column_names)
+    names = named(arrow.column_names, name)
     if not names:
         raise TableError(f"{name}: there are no columns")
-    check_names(names, name)
     if arrow.num_rows == 0:
         raise TableError(f"{name}: there are no rows below the column names")
     return Table(with_missing(arrow.rename_columns(names), na), name)
@@ -170,7 +168,7 @@ def table_of(
 def _of_frame(frame: Any, name: str) -> pa.Table:
     nw = narwhals()
     if not hasattr(frame, "collect_schema"):  # a lazy frame warns, and pandas alone allows twins
-        check_names(named([str(column) for column in getattr(frame, "columns", ())]), name)
+        named(map(str, getattr(frame, "columns", ())), name)
     try:
         wrapped: Any = nw.from_native(frame)
     except TypeError:

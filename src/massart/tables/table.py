@@ -120,9 +120,11 @@ def check_names(names: Sequence[str], name: str) -> None:
         raise TableError(f"{name}: columns {places[0]} and {places[1]} are both named {quote(twice[0])}")
 
 
-def named(names: Sequence[str]) -> list[str]:
-    """Return names without surrounding blanks, and "column 3" for the third where it has none."""
-    return [name.strip() or f"column {place}" for place, name in enumerate(names, 1)]
+def named(names: Iterable[str], name: str) -> list[str]:
+    """Return names without surrounding blanks, "column 3" for the third without one; TableError if two are the same."""
+    found = [column.strip() or f"column {place}" for place, column in enumerate(names, 1)]
+    check_names(found, name)
+    return found
 
 
 def free_name(name: str, taken: Container[str]) -> str:
@@ -301,6 +303,11 @@ def filled(column: pa.Array | pa.ChunkedArray, fill: float) -> NDArray[Any]:
 def flags(mask: pa.Array | pa.ChunkedArray) -> BoolArray:
     """Return Arrow booleans as numpy's; null is false."""
     return filled(mask.cast(pa.uint8()), 0).astype(bool)
+
+
+def matches(texts: pa.Array | pa.ChunkedArray, pattern: str, *, ignore_case: bool = False) -> BoolArray:
+    """Mark the texts in which a pattern is found."""
+    return flags(pc.match_substring_regex(texts, pattern, ignore_case=ignore_case))
 
 
 def floats(column: pa.ChunkedArray) -> FloatArray:

@@ -29,6 +29,7 @@ from massart.tables.table import (
     is_text,
     levels_in,
     levels_of,
+    matches,
     named,
 )
 
@@ -38,7 +39,7 @@ def tidied(table: Table) -> Table:
 
     Its columns have names by `named`.
     """
-    arrow, places = table.arrow, named([""] * table.arrow.num_columns)
+    arrow, places = table.arrow, named([""] * table.arrow.num_columns, table.name)
     kept = [
         j
         for j, (name, column) in enumerate(zip(arrow.column_names, arrow.columns, strict=True))
@@ -130,9 +131,7 @@ def _totals(
     found = np.zeros_like(data)
     lacking = np.logical_or.reduce([found, *(~has & data for has in present if has[data].mean() >= NEARLY_ALL)])
     texts = [column for column in arrow.columns if is_plain_text(column.type)]
-    said = np.logical_or.reduce(
-        [found, *(flags(pc.match_substring_regex(one, TOTAL, ignore_case=True)) for one in texts)]
-    )
+    said = np.logical_or.reduce([found, *(matches(one, TOTAL, ignore_case=True) for one in texts)])
     most = max(len(data) // 10, 1)
     if said.sum() > most:
         return found

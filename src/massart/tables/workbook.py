@@ -33,7 +33,7 @@ from massart.tables.errors import TableError, counted, library, listed, near, qu
 from massart.tables.numbers import read_numbers
 from massart.tables.parts import ParsedPart
 from massart.tables.source import Beginning, Format, ReadOptions, Source
-from massart.tables.table import LARGEST_EXACT, check_names, named
+from massart.tables.table import LARGEST_EXACT, named
 
 MOST_CELLS = 1 << 25
 MOST_BYTES, MOST_TIMES = 1 << 31, 250
@@ -68,8 +68,7 @@ class Workbook(ParsedPart):
         header, body = rows[start], rows[start + 1 :]
         cells = [*zip(*body, strict=True)] or [() for _ in header]
         kept = [j for j, cell in enumerate(header) if cell != "" or any(value != "" for value in cells[j])]
-        self.names = named([_as_text(header[j]) or "" for j in kept])
-        check_names(self.names, source.name)
+        self.names = named((_as_text(header[j]) or "" for j in kept), source.name)
         self._columns = [_column(cells[j]) for j in kept]
         self.types = [column.type for column in self._columns]
         self.nbytes = sum(column.nbytes for column in self._columns)

@@ -39,9 +39,9 @@ from massart.tables.table import (
     as_text,
     assembled,
     decoded,
-    flags,
     is_text,
     levels_of,
+    matches,
     plain_values,
 )
 
@@ -267,7 +267,7 @@ class _BookWriter:
             return cells
         levels = levels_of(column)
         read = read_numbers(levels.texts, levels.counts, decimal=decimal)
-        plain = flags(pc.match_substring_regex(levels.texts, _PLAIN_NUMBER)) & np.isfinite(read.values) & ~read.inexact
+        plain = matches(levels.texts, _PLAIN_NUMBER) & np.isfinite(read.values) & ~read.inexact
         numbers = dict(zip(levels.texts.filter(pa.array(plain)).to_pylist(), read.values[plain].tolist(), strict=True))
         return [numbers.get(cell.strip(), cell) if isinstance(cell, str) else cell for cell in cells]
 

@@ -260,14 +260,14 @@ def _role_of_number_text(table: Table, name: str, numbers: TextNumbers, asked: b
     odd = np.flatnonzero(is_number & ~numbers.plain)
     if odd.size:
         notice += f": {quote(levels.texts[int(odd[0])].as_py())} is {numbers.values[odd[0]]:.15g}"
-    if numbers.ambiguous:
-        notice += "; its commas may separate thousands or decimals, and thousands were assumed"
-    if numbers.percent:
-        notice += "; percent signs were dropped"
     rows = np.flatnonzero(np.append(~is_number & ~numbers.missing, False)[levels.codes]).tolist()
     bad = listed((f"row {table.place(row)} has {quote(levels.text(row))}" for row in rows), len(rows), 10)
-    if bad:
-        notice += f"; {bad}, which is not a number: such rows are left out"
+    assumed = {
+        "its commas may separate thousands or decimals, and thousands were assumed": numbers.ambiguous,
+        "percent signs were dropped": numbers.percent,
+        f"{bad}, which is not a number: such rows are left out": bool(bad),
+    }
+    notice += "".join(f"; {words}" for words, holds in assumed.items() if holds)
     return Role(entry, notice=f"{notice}. {_sentinel(name, values, counts)}".rstrip(), bad=bad)
 
 

@@ -136,10 +136,10 @@ def _totals(
     if said.sum() > most:
         return found
     last = np.flatnonzero(data)[-1:]
-    for row in np.union1d(np.flatnonzero(lacking | said)[-200:], last).tolist():
+    for row in np.flatnonzero(lacking | said)[-200:].tolist():
         # A last row that lacks nothing is one if it begins so: a remark in it may begin with "total", too.
         is_sure = said[row] and (lacking[row] or (row in last and _says_total(_first(arrow, row))))
-        found[row] = is_sure or ((said[row] or lacking[row]) and _is_sum(numbers, row, data & ~found, found))
+        found[row] = is_sure or _is_sum(numbers, row, data & ~found, found)
     return found if found.sum() <= most else np.zeros_like(found)
 
 

@@ -86,7 +86,10 @@ def gather(blocks: Iterable[Table], seed: int, start: int = 0, limit: float = np
         seen = _NO_ROWS
         for name, column in zip(arrow.column_names, arrow.columns, strict=True):
             gappy.update([name] * _has_gaps(column))
-            seen = np.union1d(seen, columns.setdefault(name, _Watch()).keep(column, start))
+            watch = columns.setdefault(name, _Watch())
+            rows = watch.rows(column)
+            watch.kept.append(start + rows)
+            seen = np.union1d(seen, rows)
         rare.add(arrow, start, seen)
         start += block.n_rows
     assert first is not None, "a stream has rows"
@@ -106,7 +109,7 @@ def gather(blocks: Iterable[Table], seed: int, start: int = 0, limit: float = np
         np.arange(len(numbers)) < len(drawn.numbers),
         start - begin,
         frozenset(gappy),
-        all(watch.is_varied for watch in columns.values()),
+        not any(watch.left for watch in columns.values()),
     )
     return found.take(_enough(found, draw))
 
@@ -197,25 +200,15 @@ class _Watch:
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
-        self.kept: list[NDArray[np.intp]] = []
-        self._many, self._left, self._usual = False, _FIRST_ROWS, None
-
-    @property
-    def is_varied(self) -> bool:
-        """Whether many rows differ from the first one."""
-        return not self._left
-
-    def keep(self, column: pa.ChunkedArray, start: int) -> NDArray[np.intp]:
-        """Return the rows of a block of the column to keep, and note their numbers in the stream."""
-        rows = self.rows(column)
-        self.kept.append(start + rows)
-        return rows
+        self.kept: list[NDArray[np.intp]] = []  # their numbers in the stream
+        self.left = _FIRST_ROWS  # how many more of those that differ are looked for
+        self._many, self._usual = False, None
 
     def rows(self, column: pa.ChunkedArray) -> NDArray[np.intp]:
         """Return the rows of a block of the column to keep."""
         if is_text(column.type):
             return _NO_ROWS if self._many else self._of_texts(column)
-        if not self._left or pa.types.is_nested(column.type):
+        if not self.left or pa.types.is_nested(column.type):
             return _NO_ROWS
         if self._usual is None:
             present = column.drop_null()
@@ -225,10 +218,10 @@ class _Watch:
         try:
             differs = pc.fill_null(pc.not_equal(column, self._usual), False)
         except pa.ArrowNotImplementedError:  # of a type that cannot be an input either
-            self._left = 0
+            self.left = 0
             return _NO_ROWS
-        found = np.flatnonzero(np.asarray(differs))[: self._left]
-        self._left -= len(found)
+        found = np.flatnonzero(np.asarray(differs))[: self.left]
+        self.left -= len(found)
         return found
 
     def _of_texts(self, column: pa.ChunkedArray) -> NDArray[np.intp]:

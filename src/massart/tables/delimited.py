@@ -30,6 +30,7 @@ from massart.tables.errors import TableError, counted, listed, quote
 from massart.tables.numbers import MISSING, TOTAL
 from massart.tables.parts import ParsedPart
 from massart.tables.source import (
+    BEGINNING_BYTES,
     TEXT_SUFFIXES,
     UTF_8,
     Beginning,
@@ -298,7 +299,7 @@ class Delimited(ParsedPart):
         self._below: TableError | None = None  # of lines that are another table below this one, unless this one goes on
         self.types = [pa.string() if j in self._dialect.coded else pa.null() for j in range(len(self.names))]
         with Text(source, self._encoding) as text:
-            place, rows = next(self._chunks(text), (0, b""))
+            place, rows = next(self._chunks(text, BEGINNING_BYTES), (0, b""))
         try:
             found = self._widen(rows)
         except pa.ArrowInvalid:
@@ -346,7 +347,8 @@ class Delimited(ParsedPart):
         before, place = b"", 0
         chunk: Chunk = b""
         rows: Chunk
-        for place, chunk, table in in_order(partial(self._tried, types=types), self._chunks(text)):
+        chunks = self._chunks(text, self._options.chunk_bytes)
+        for place, chunk, table in in_order(partial(self._tried, types=types), chunks):
             rows = chunk
             if isinstance(table, pa.ArrowInvalid):
                 rows = self._without_asides(place, chunk, is_below=_ENDS_BLANK.search(before) is not None)
@@ -360,9 +362,9 @@ class Delimited(ParsedPart):
         if last.count('"') % 2:
             self._check_closed(place, [*io.StringIO(last, newline="")])
 
-    def _chunks(self, text: Text) -> Iterator[tuple[int, Chunk]]:
+    def _chunks(self, text: Text, size: int) -> Iterator[tuple[int, Chunk]]:
         """Yield the rows below the header in chunks, each with its place in the text."""
-        return chunks_of(text, self._dialect.delimiter, self._options.chunk_bytes, self._dialect.start)
+        return chunks_of(text, self._dialect.delimiter, size, self._dialect.start)
 
     def _line(self, place: int, line: int) -> int:
         """Return the number, from 1, of a line, from 0, of the chunk at a place."""

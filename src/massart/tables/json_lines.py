@@ -22,6 +22,7 @@ from massart.tables.delimited import Chunk, chunks_of
 from massart.tables.errors import TableError, quote
 from massart.tables.parts import ParsedPart
 from massart.tables.source import (
+    BEGINNING_BYTES,
     UTF_8,
     Beginning,
     Format,
@@ -44,14 +45,13 @@ class JsonLines(ParsedPart):
 
     def __init__(self, source: Source, beginning: Beginning, options: ReadOptions) -> None:
         super().__init__(source, options)
-        # Text without a byte order mark is UTF-8: JSON is never that of Windows.
-        has_mark = beginning.data.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff"))
-        self._encoding, _ = encoding_of(source, beginning, options.encoding or (None if has_mark else UTF_8))
+        encoding, guessed = encoding_of(source, beginning, options.encoding)
+        self._encoding = UTF_8 if guessed else encoding  # JSON is never in the encoding of Windows
         self._types: dict[str, pa.DataType] = {}  # by the names that the file has
         size = len(beginning.data) * source.size // beginning.stored  # of the whole text
         self._is_array = first_of(source, self._encoding)[0].lstrip(_BEFORE.encode()).startswith(b"[")
         with Text(source, self._encoding) as text:
-            first = next(self._chunks(text), (0, b""))[1]
+            first = next(self._chunks(text, BEGINNING_BYTES), (0, b""))[1]
         self._widen(0, first)
         self.nbytes = self._parse(0, first).nbytes * max(size, len(first)) // max(len(first), 1)
 
@@ -60,19 +60,20 @@ class JsonLines(ParsedPart):
         self._types = wanted = dict(zip(self._types, self.types, strict=True))
         schema = pa.schema(zip(self.names, self.types, strict=True))
         with Text(self.source, self._encoding, self._options.callback) as text:
-            for place, chunk, table in in_order(partial(self._fitting, wanted=wanted), self._chunks(text)):
+            chunks = self._chunks(text, self._options.chunk_bytes)
+            for place, chunk, table in in_order(partial(self._fitting, wanted=wanted), chunks):
                 if table is None:
                     self._widen(place, chunk)
                 elif self._types == wanted:
                     for batch in table.to_batches():
                         yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
-    def _chunks(self, text: Text) -> Iterator[tuple[int, Chunk]]:
+    def _chunks(self, text: Text, size: int) -> Iterator[tuple[int, Chunk]]:
         """Yield whole lines in chunks, each with its place in the text; an array as one."""
         if self._is_array:
-            yield 0, b"".join(iter(partial(text.read, self._options.chunk_bytes), b""))
+            yield 0, b"".join(iter(partial(text.read, size), b""))
         else:
-            yield from chunks_of(text, None, self._options.chunk_bytes)
+            yield from chunks_of(text, None, size)
 
     def _fitting(
         self, item: tuple[int, Chunk], wanted: Mapping[str, pa.DataType]

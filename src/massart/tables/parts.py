@@ -157,7 +157,7 @@ class ParsedPart(Part):
                 writer.close()
                 self._disk.flush()
             copy = Source(self.source.name, None, self._disk, self._disk.tell())
-            self._moved = ArrowPart(copy, Beginning(b"ARROW1", 1, False, False), ReadOptions())
+            self._moved = ArrowPart(copy, Beginning(b"ARROW1", 1, False), ReadOptions())
 
 
 # --- Parquet and Arrow ---

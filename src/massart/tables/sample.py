@@ -254,7 +254,7 @@ class RowGroups:
         """Yield its rows in blocks."""
         names = list(self.schema.names if columns is None else columns)
         schema = pa.schema([self.schema.field(name) for name in names])
-        part = ParquetPart(file_source(Path(self.path)), Beginning(b"PAR1", 1, False, False), ReadOptions())
+        part = ParquetPart(file_source(Path(self.path)), Beginning(b"PAR1", 1, False), ReadOptions())
         try:
             start = self.start
             for batch in part.batches(names, self.size, self.groups):

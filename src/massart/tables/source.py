@@ -86,7 +86,6 @@ class Beginning:
     data: bytes  # unpacked
     stored: int  # how many bytes of the file they take
     is_packed: bool  # whether the file as a whole is compressed
-    is_all: bool  # whether there is nothing behind them
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +119,7 @@ class Source:
             while left > 0 and (part := stream.read(left)):
                 parts.append(part)
                 left -= len(part)
-            is_all = left > 0 or not stream.read(1)
-            found = Beginning(b"".join(parts), max(file.tell(), 1), stream is not file, is_all)
+            found = Beginning(b"".join(parts), max(file.tell(), 1), stream is not file)
         if not found.data:
             raise TableError(f"{self.name}: the file is empty")
         if compression_of(found.data) is not None:

@@ -14,7 +14,6 @@ the library leaves empty without a word.
 from __future__ import annotations
 
 import datetime
-import io
 import re
 import zipfile
 from collections import Counter
@@ -89,10 +88,9 @@ class Workbook(ParsedPart):
         if self._beginning.data.startswith(b"PK"):
             with self._archive() as archive:
                 self._check_size(archive)
-        calamine = library("python_calamine", "reading workbooks", "excel")
-        is_small, remarks = self.source.path is None or self._beginning.is_all, []
+        calamine, remarks = library("python_calamine", "reading workbooks", "excel"), []
         try:
-            with calamine.CalamineWorkbook.from_object(self._file() if is_small else self.source.path) as book:
+            with self.source.open() as file, calamine.CalamineWorkbook.from_object(file) as book:
                 seen = {
                     sheet.name: sheet.visible == calamine.SheetVisibleEnum.Visible
                     for sheet in book.sheets_metadata
@@ -146,9 +144,6 @@ class Workbook(ParsedPart):
             chosen = wanted or max(seen, key=lambda one: parts.get(one, ("", 0))[1])
             return chosen, self._odd_cells(archive, parts[chosen][0])
 
-    def _file(self) -> Any:
-        return io.BytesIO(self._beginning.data) if self._beginning.is_all else self.source.open()
-
     def _about(self, odd: _OddCells, start: int, names: Mapping[int, str], n_rows: int) -> list[str]:
         """Return remarks on cells that have no value although something is written there."""
         remarks: list[str] = []
@@ -174,7 +169,7 @@ class Workbook(ParsedPart):
     def _archive(self) -> Iterator[zipfile.ZipFile]:
         """Open the archive; whatever is wrong with it or with a part that is read is one TableError."""
         try:
-            with self._file() as file, zipfile.ZipFile(file) as archive:
+            with self.source.open() as file, zipfile.ZipFile(file) as archive:
                 yield archive
         except (TableError, MemoryError):
             raise

@@ -358,21 +358,14 @@ def in_plain_words(source: Source, where: str = "") -> Iterator[None]:
 
 
 def _explained(source: Source, error: Exception, where: str) -> str:
-    kind = "file"
     with source.open() as file:
         head = file.head
-        file.seek(max(source.size - 4, 0))
-        tail = file.read()
     if (compression := compression_of(head)) is not None:
         damage = "cut short" if "Truncated compressed stream" in str(error) else "damaged"
         return f"the {compression} file is {damage}: copy or download it again"
-    if head.startswith(b"PAR1"):
-        kind = "Parquet file"
-        if tail != b"PAR1":
-            return "the Parquet file is cut short: its last bytes are missing"
-    elif head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-        kind = "Arrow file"
-    elif isinstance(error, OSError) and error.errno is not None:
+    kinds = (("Parquet file", b"PAR1"), ("Arrow file", b"ARROW1"), ("Arrow file", b"\xff\xff\xff\xff"))
+    kind = next((kind for kind, magic in kinds if head.startswith(magic)), "file")
+    if kind == "file" and isinstance(error, OSError) and error.errno is not None:
         return f"the file cannot be read ({error.strerror or 'input/output error'})"
     return f"the {kind} is damaged or cut short{where}: copy or download it again"
 

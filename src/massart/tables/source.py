@@ -436,10 +436,17 @@ class Text:
         try:
             data = self.read_unchecked(size)
         except UnicodeError:
-            raise _not_in(self.source, self.encoding, line_at(self.source, self.encoding, self._done)) from None
+            line = line_at(self.source, self.encoding, self._done)
+            raise TableError(
+                f"{self.source.name}: line {line:,} or below is not {self.encoding} text: name the right encoding "
+                "(--encoding)"
+            ) from None
         if b"\0" in data:
-            done = self._done - len(data) + data.index(b"\0")
-            raise _not_text(self.source, line_at(self.source, self.encoding, done))
+            line = line_at(self.source, self.encoding, self._done - len(data) + data.index(b"\0"))
+            raise TableError(
+                f"{self.source.name}: line {line:,} holds a NUL byte, so this is not a text file: export the table as "
+                "CSV, or name its encoding (--encoding utf-16-le)"
+            )
         return data
 
     def read_unchecked(self, size: int) -> bytes:
@@ -454,19 +461,6 @@ def first_of(source: Source, encoding: str) -> tuple[bytes, bool]:
     """Return the beginning of a text as UTF-8, and whether that is all of it."""
     with Text(source, encoding) as text:
         return text.read(BEGINNING_BYTES), not text.read(1)
-
-
-def _not_in(source: Source, encoding: str, line: int) -> TableError:
-    return TableError(
-        f"{source.name}: line {line:,} or below is not {encoding} text: name the right encoding (--encoding)"
-    )
-
-
-def _not_text(source: Source, line: int) -> TableError:
-    return TableError(
-        f"{source.name}: line {line:,} holds a NUL byte, so this is not a text file: export the table as CSV, or name "
-        "its encoding (--encoding utf-16-le)"
-    )
 
 
 def line_at(source: Source, encoding: str, place: int) -> int:

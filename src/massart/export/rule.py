@@ -83,7 +83,7 @@ class ExportedRule:
         return (f"Written by massart {version('massart')}.", judged, self.text)
 
     @property
-    def is_limited(self) -> bool:
+    def bounds_unjudged(self) -> bool:
         """Whether a table of which nothing is judged does not pass."""
         return self.max_unjudged < 1
 
@@ -95,7 +95,7 @@ class ExportedRule:
     @property
     def described(self) -> str:
         """The rule, and what is asked of the rows that are not judged, if anything is."""
-        return f"{self.text}; {self.limit}" if self.is_limited else self.text
+        return f"{self.text}; {self.limit}" if self.bounds_unjudged else self.text
 
     @property
     def limited(self) -> bool:
@@ -132,18 +132,19 @@ def rule_of(model: SavedModel, max_unjudged: float = MAX_UNJUDGED) -> ExportedRu
     slope = max(1.0, formula.link.slope)
     slack = float(agreement.half_widths(np.zeros(1), formula.coef)[0])  # what a row of size 0 is allowed, every row is
     unit, tight = agreement.unit, agreement.tight
+    apart = "" if model.segment is None else f"; not for {model.segment.where}"
     return ExportedRule(
-        on_one_line(f"{formula}, {agreement}" + ("" if model.segment is None else f"; not for {model.segment.where}")),
-        model.encoding.target,
-        entries,
-        tuple(_pieces([summand for summand in formula.all_terms if summand.coef], entries)),
-        formula.link,
-        slack * slope,
-        agreement.relative * slope,
-        None if unit is None or tight >= agreement.relative else (unit / 4 * slope, tight * slope),
-        Mark(formula.coef, agreement, formula.link).unit or 0.0,
-        doubt_of(formula.coef) * slope,
-        max_unjudged,
+        text=on_one_line(f"{formula}, {agreement}{apart}"),
+        target=model.encoding.target,
+        inputs=entries,
+        pieces=tuple(_pieces([summand for summand in formula.all_terms if summand.coef], entries)),
+        link=formula.link,
+        slack=slack * slope,
+        relative=agreement.relative * slope,
+        grid=None if unit is None or tight >= agreement.relative else (unit / 4 * slope, tight * slope),
+        unit=Mark(formula.coef, agreement, formula.link).unit or 0.0,
+        doubt=doubt_of(formula.coef) * slope,
+        max_unjudged=max_unjudged,
     )
 
 

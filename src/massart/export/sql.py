@@ -27,7 +27,7 @@ _TAB = "\t"
 def select(rule: ExportedRule, table: str) -> str:
     """Return a SELECT that lists the wrong rows of a table, which is named as SQL does."""
     first, judged, *rest = rule.heading
-    if rule.is_limited:
+    if rule.bounds_unjudged:
         judged += f" They are listed, too, where they are more than {100 * rule.max_unjudged:.4g} % of all rows."
     return "".join(f"-- {line}\n" for line in (first, judged, *rest)) + query(rule, table) + "\n"
 

@@ -88,9 +88,6 @@ _INFINITE = r"^[-+]?(?i:inf|infinity)$"
 _PLAIN = r"^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$"
 _INTEGER = r"^[-+]?\d{16,}$"
 
-
-LONGEST_UNIT = 24
-
 _WORD = r"(?:°?\p{L}+|[°‰%]|\p{Sc})(?:\^?-?[1-4]|⁻?[¹²³⁴])?"
 _UNIT = rf"{_WORD}(?: ?[/*·⋅×] ?(?:10* ?)?{_WORD}|[ .-]?{_WORD}){{0,3}}"
 _SPLIT = rf"^(?P<number>[-+]?[\d.,][\d.,' ]*?(?:[eE][-+]?\d+)?)(?P<unit> *{_UNIT}\.?)$"
@@ -113,8 +110,7 @@ _PARTS = {"y": r"(?P<y>\d{4})", "m": r"(?P<m>\d{1,2})", "d": r"(?P<d>\d{1,2})"}
 _MIDNIGHT = r"(?:[T ]00?:00(?::00(?:[.,]0+)?)?\s*(?:Z|UTC|[-+]00:?00)?)?"
 _UTC = ("UTC", "Etc/UTC", "Z", "+00:00", "GMT")
 _TICKS_A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-# 0001-01-01 and 9999-12-31, the years that have four digits.
-_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
+_FIRST_DAY, _LAST_DAY = np.array(["0001-01-01", "9999-12-31"], dtype="datetime64[D]").astype(int).tolist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +320,7 @@ def same_unit(one: str, other: str) -> bool:
 def _unit_of(text: str) -> str:
     """Return the unit that follows a number, "" if it is not a unit."""
     name = unicodedata.normalize("NFKC", text).strip().removesuffix(".")
-    if len(name) > LONGEST_UNIT or _NO_UNITS.fullmatch(name.lower().replace(".", "")):
+    if _NO_UNITS.fullmatch(name.lower().replace(".", "")):
         return ""
     return name if text.startswith(" ") or _KNOWN.fullmatch(name) else ""
 

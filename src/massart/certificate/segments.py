@@ -321,10 +321,8 @@ class SegmentScan:
         if not any(column.n_steps > MOST_LEVELS for column in self._ordered):
             return wrong
         at = np.flatnonzero(wrong)
-        digest = _mixed(np.zeros(len(at), dtype=np.uint64), labels[at])
-        for column in (*self.ordered, *self.levels):
-            digest = _mixed(digest, column[at])
-        first = np.unique(digest, return_index=True)[1]
+        rows = np.stack([column[at] + 0.0 for column in (labels, *self.ordered, *self.levels)], axis=1)  # -0.0 is 0.0
+        first = np.unique(rows.view(f"V{rows.strides[0]}"), return_index=True)[1]  # compared bit by bit
         if len(first) == len(at):
             return wrong
         single = np.zeros_like(wrong)
@@ -436,12 +434,3 @@ def _log_tail(k: NDArray[np.intp], n: NDArray[np.intp], p: float) -> FloatArray:
     chernoff = n * (np.log(p / share) * share - rel_entr(1 - share, 1 - p))
     log_p: FloatArray = np.where(tail > _SMALL, np.log(np.maximum(tail, _SMALL)), np.minimum(chernoff, np.log(_SMALL)))
     return log_p
-
-
-def _mixed(digest: NDArray[np.uint64], values: NDArray[np.generic]) -> NDArray[np.uint64]:
-    """Return a digest of rows with one more column in it (SplitMix64)."""
-    bits = np.ascontiguousarray(values, dtype=np.float64) + 0.0  # -0.0 is 0.0
-    z = (digest ^ bits.view(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))

@@ -49,7 +49,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import bdtr, gammaln, pdtr
+from scipy.special import bdtr, gammaln, pdtri
 
 from massart.rows import BoolArray, FloatArray
 
@@ -85,12 +85,8 @@ def log_chance_inside(m: int, n: int, size: int) -> float:
 
 def number_of_tuples(chance: float, failure: float) -> int:
     """Return how many tuples refute, with two of them hits, that hits have at least this chance."""
-    low, high = 1.0, 100.0  # of the expected number of hits
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if pdtr(HITS, middle) <= failure else (middle, high)
     # A binomial number of hits is at most two with a smaller probability than a Poisson number of the same mean.
-    return math.ceil(high / chance)
+    return math.ceil(pdtri(HITS, failure) / chance)
 
 
 def random_subsets(n: int, k: int, count: int, rng: np.random.Generator) -> np.ndarray:

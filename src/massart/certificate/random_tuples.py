@@ -86,7 +86,7 @@ def log_chance_inside(m: int, n: int, size: int) -> float:
 def number_of_tuples(chance: float, failure: float) -> int:
     """Return how many tuples refute, with two of them hits, that hits have at least this chance."""
     # A binomial number of hits is at most two with a smaller probability than a Poisson number of the same mean.
-    return math.ceil(pdtri(HITS, failure) / chance)
+    return math.ceil(float(pdtri(HITS, failure)) / chance)
 
 
 def random_subsets(n: int, k: int, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -342,7 +342,7 @@ def check_list_request(request: Request) -> None:
     }
     for name, is_asked in asked.items():
         if is_asked:
-            raise ValueError(f"{name} has no place beside rules, which asks for a list: {reasons[name]}")
+            raise ValueError(f"{name} cannot be combined with rules, which asks for a list: {reasons[name]}")
 
 
 def list_rules(table: Table, request: Request, most: int | Literal["auto"]) -> Audit:

@@ -81,11 +81,7 @@ def fit(
                     callback=draw,
                 )
             say(found.notices, err=True)
-            refused = written["fixed"] is not None and found.is_rule and not found.is_certain and not outputs.force
-            if refused:
-                verdict = found.certificate.verdict.name
-                typer.echo(f"The rule is {verdict}, not certain: no fixed table is written without --force.", err=True)
-                written["fixed"] = None
+            refused = not outputs.force and _is_refused(found, written)
             write_outputs(found, typed(context), file, **written)
             results.append(found)
             if not asked.json:
@@ -101,6 +97,16 @@ def fit(
         typer.echo(json_text(plain[0] if len(plain) == 1 else plain))
     if status := worst_status(statuses):
         raise typer.Exit(status)
+
+
+def _is_refused(found: Audit, outputs: dict[str, Path | None]) -> bool:
+    """Return whether a fixed table was asked for and the rule is not certain; then say so, and drop that output."""
+    if outputs["fixed"] is None or not found.is_rule or found.is_certain:
+        return False
+    verdict = found.certificate.verdict.name
+    typer.echo(f"The rule is {verdict}, not certain: no fixed table is written without --force.", err=True)
+    outputs["fixed"] = None
+    return True
 
 
 def _about(options: FitOptions, targets: Sequence[str], table: Table | Stream, file: str, as_json: bool) -> FitOptions:

@@ -38,19 +38,11 @@ WHAT_IF_TERMS, WHAT_IF_CHARACTERS = 100, 500_000
 _MOST_TERMS = 300  # of the formula
 _MOST_COEFFICIENTS = 1_000  # in the table
 _MOST_GROUPS = 30  # with a bar; the others are one
-_MOST_NAMES = 100  # of coefficients without effect
+_MOST_NAMES = 100  # of coefficients without effect, or of columns left out
 _SCRIPTS = ("unpack.js", "filters.js", "rows.js", "table.js", "pictures.js", "what_if.js", "page.js")
 _COMPARED = 4  # columns that say which row it is, what was given and implied, and the difference
 # What a browser would take for the end of a script, or for a line end in one.
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
-
-
-def render(findings: Findings) -> str:
-    """Return the page."""
-    script = "(async () => {\n" + "\n".join(_asset(name) for name in _SCRIPTS) + "})();\n"
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = _raw_text(f"'sha256-{digest}'")
-    return _page("page.html", ["style.css"], **_context(findings), script=_raw_text(script), policy=policy)
 
 
 def _page(template: str, styles: Sequence[str], **context: Any) -> str:
@@ -83,8 +75,6 @@ def _pieces(formula: str) -> list[str]:
 def _context(findings: Findings) -> dict[str, Any]:
     formula = findings.formula
     described = list(coefficients(findings))
-    silent = [c.label for c in described if c.silent]
-    undetermined = [c.label for c in described if not c.determined]
     return {
         "findings": findings,
         "rows": findings.rows,
@@ -93,10 +83,9 @@ def _context(findings: Findings) -> dict[str, Any]:
         "dated": findings.facts.get(DATED),
         "formula": formula.text(),
         "pieces": _pieces(text_by_level(formula, findings.rates, _MOST_TERMS)),
-        "silent": silent[:_MOST_NAMES],
-        "n_silent": len(silent),
-        "undetermined": undetermined[:_MOST_NAMES],
-        "n_undetermined": len(undetermined),
+        "silent": [c.label for c in described if c.silent],
+        "undetermined": [c.label for c in described if not c.determined],
+        "most_names": _MOST_NAMES,
         "coefficients": described[:_MOST_COEFFICIENTS],
         "n_coefficients": len(described),
         **dict.fromkeys(("carried", "table", "sizes", "what_if"), None),
@@ -262,7 +251,10 @@ class Report:
         ValueError
             If jinja2 is not installed.
         """
-        return render(self.findings)
+        script = "(async () => {\n" + "\n".join(_asset(name) for name in _SCRIPTS) + "})();\n"
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        scripts = {"script": _raw_text(script), "policy": _raw_text(f"'sha256-{digest}'")}
+        return _page("page.html", ["style.css"], **_context(self.findings), **scripts)
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the page to a file, whole or not at all, and return its path."""

@@ -124,14 +124,9 @@ class Sizes:
 
     start: float
     step: float  # of bins of log10 |residual|
-    counts: tuple[int, ...]
-    toned: dict[int, tuple[int, ...]]  # the same for each colour of a kind
+    toned: dict[int, tuple[int, ...]]  # the counts of the bins for each colour of a kind
     words: str  # the same for those who do not see the picture
-
-    @property
-    def drawn(self) -> bool:
-        """Whether there are enough for a picture to say more than the words."""
-        return sum(self.counts) >= _FEW
+    drawn: bool  # whether there are enough for a picture to say more than the words
 
 
 def measure_sizes(rows: ReportRows, wrong: Residuals, off: str) -> Sizes | None:
@@ -154,7 +149,7 @@ def measure_sizes(rows: ReportRows, wrong: Residuals, off: str) -> Sizes | None:
     counts = np.bincount(tone.astype(int) * (bins.max() + 1) + bins, minlength=len(MARKS) * (bins.max() + 1))
     table = counts.reshape(len(MARKS), -1)
     toned = {place: tuple(row.tolist()) for place, row in enumerate(table) if row.any()}
-    return Sizes(float(start), step, tuple(table.sum(axis=0).tolist()), toned, among + _words(wrong, size, off))
+    return Sizes(float(start), step, toned, among + _words(wrong, size, off), drawn=len(size) >= _FEW)
 
 
 def _words(wrong: Residuals, size: FloatArray, off: str) -> str:

@@ -185,7 +185,6 @@ class Carried:
     n_sampled: int  # others that were drawn at random
     n_right: int  # rows that agree
     n_drawn: int  # wrong rows in the picture
-    n_wrong: int  # wrong rows of the table, carried or not
     columns: tuple[ShownColumn, ...]  # identity, given, implied, their difference, the kind if known, and other cells
     left_out: tuple[str, ...]  # columns for which there was no room
     packed: dict[str, Any]  # all of it for the script
@@ -259,7 +258,6 @@ def carry(
         n_sampled=len(places) - n_largest,
         n_right=len(right),
         n_drawn=len(drawn),
-        n_wrong=rows.n_wrong,
         columns=(identity, given, implied, residual, *others),
         left_out=tuple(left_out),
         packed={

@@ -255,13 +255,13 @@ def test_a_confirmed_formula_says_which_bound_was_assumed_and_what_rounding_leav
 # MAJORITY
 
 
-@pytest.mark.parametrize("n_rows", [800, 50_000_000])
-def test_terms_that_labels_chose_promise_no_number_of_rows_that_judge(n_rows: int) -> None:
+@pytest.mark.parametrize(("n_rows", "labels"), [(800, "labels"), (50_000_000, "the labels of 800 rows")])
+def test_terms_that_labels_chose_promise_no_number_of_rows_that_judge(n_rows: int, labels: str) -> None:
     """Of many rows, and of a stream, not all the others judge; and of few, there may be no others."""
     X, y, _ = gaussian(800, 0.2)
     certificate = replace(fit(X, y).certificate_, verdict=Verdict.CONFIRMED, n_rows=n_rows, n_seen=800)
     (said,) = re.findall(r"Its terms were chosen[^.]*\.", explain(certificate))
-    assert said == "Its terms were chosen with the labels of 800 rows: only other rows can confirm it."
+    assert said == f"Its terms were chosen with {labels}: only other rows can confirm it."
 
 
 @pytest.mark.slow

@@ -84,6 +84,8 @@ def test_merged_cells_hold_for_all_their_rows(tmp_path):
 def test_numbers_typed_as_text_are_numbers_and_codes_stay_text(tmp_path):
     path = book(tmp_path / "a.xlsx", [["a", "b"], [1.5, 7], ["2,5", "007"], ["1.000,25", 8]])
     assert cells(read_table(path)) == {"a": [1.5, 2.5, 1000.25], "b": ["7", "007", "8"]}
+    path = book(tmp_path / "b.xlsx", [["a", "b"], [1, 7], ["2", 8], ["n.a.", 9]])
+    assert read_table(path).arrow.to_pydict() == {"a": [1, 2, None], "b": [7, 8, 9]}
 
 
 def test_errors_and_formulas_without_values_are_said(tmp_path):

@@ -32,7 +32,7 @@ from massart.tables.errors import TableError, counted, library, listed, near, qu
 from massart.tables.numbers import read_numbers
 from massart.tables.parts import ParsedPart
 from massart.tables.source import Beginning, Format, ReadOptions, Source
-from massart.tables.table import LARGEST_EXACT, named
+from massart.tables.table import LARGEST_EXACT, filled, named
 
 MOST_CELLS = 1 << 25
 MOST_BYTES, MOST_TIMES = 1 << 31, 250
@@ -281,8 +281,9 @@ def _dates(cells: Sequence[Any]) -> pa.Array:
 
 def _numbers(cells: Sequence[Any]) -> pa.Array:
     """Return numbers as integers if all are whole: a sheet has only floats."""
-    floats = pa.array([None if cell is None else float(cell) for cell in cells], pa.float64())
-    is_whole = all(cell is None or (float(cell).is_integer() and abs(cell) < LARGEST_EXACT) for cell in cells)
+    floats = pa.array([None if cell is None else float(cell) for cell in cells], pa.float64(), from_pandas=True)
+    there = filled(floats.drop_null(), 0.0)
+    is_whole = (there == np.floor(there)).all() and (np.abs(there) < LARGEST_EXACT).all()
     return floats.cast(pa.int64()) if is_whole else floats
 
 

@@ -255,12 +255,16 @@ class Stream:
             raise TableError(f"{lacks}: there is no column {quote(column)}, but there is one in {has}")
         found = dict(types)
         for field in schema:
-            pair = [found.get(field.name, pa.null()), field.type]
+            before = found.get(field.name, pa.null())
+            if is_text:
+                found[field.name] = joined_type(before, field.type)
+                continue
+            pair = [pa.schema([(field.name, kind)]) for kind in (before, field.type)]
             try:
-                found[field.name] = joined_type(*pair) if is_text else _promoted(*pair)
+                found[field.name] = pa.unify_schemas(pair, promote_options="permissive").types[0]
             except (pa.ArrowInvalid, pa.ArrowTypeError):
                 raise TableError(
-                    f"{name}: column {quote(field.name)} holds {field.type}, but {pair[0]} in {first}"
+                    f"{name}: column {quote(field.name)} holds {field.type}, but {before} in {first}"
                 ) from None
         return found
 
@@ -341,12 +345,6 @@ class Stream:
                 with in_plain_words(part.source):
                     yield cast(batch, schema)
             part.source.check_unchanged()
-
-
-def _promoted(one: pa.DataType, other: pa.DataType) -> pa.DataType:
-    """Return the type that holds the values of two others."""
-    pair = [pa.schema([("", kind)]) for kind in (one, other)]
-    return pa.unify_schemas(pair, promote_options="permissive").types[0]
 
 
 def cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -138,7 +138,8 @@ def _totals(
     last = np.flatnonzero(data)[-1:]
     for row in np.flatnonzero(lacking | said)[-200:].tolist():
         # A last row that lacks nothing is one if it begins so: a remark in it may begin with "total", too.
-        is_sure = said[row] and (lacking[row] or (row in last and _says_total(_first(arrow, row))))
+        begins_so = re.match(TOTAL, str(_first(arrow, row)), re.IGNORECASE) is not None
+        is_sure = said[row] and (lacking[row] or (row in last and begins_so))
         found[row] = is_sure or _is_sum(numbers, row, data & ~found, found)
     return found if found.sum() <= most else np.zeros_like(found)
 
@@ -166,7 +167,3 @@ def _examples(arrow: pa.Table, which: BoolArray) -> str:
 def _first(arrow: pa.Table, row: int) -> object:
     """Return the first cell of a row in which something is written."""
     return next((cell for column in arrow.columns if (cell := column[row].as_py()) not in (None, "")), "")
-
-
-def _says_total(cell: object) -> bool:
-    return isinstance(cell, str) and re.match(TOTAL, cell, re.IGNORECASE) is not None

@@ -30,7 +30,7 @@ from massart.certificate import (
     span_of,
 )
 from massart.certificate import judge as verdict_of
-from massart.recover import Formula, Judges, Options, judge, recover
+from massart.recover import CertificationRows, Formula, Options, judge, recover
 from massart.recover.problem import Problem, Question
 from massart.recover.settings import SETTINGS
 from massart.rows import IDENTITY, RELU, Agreement, ArrayRows, Level, Link, Sample, levels, tally_of
@@ -205,8 +205,10 @@ def judged(X, y, w, link=IDENTITY, agreement=None, assumption=NOTHING_MORE, unit
     X, y = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
     sample = Sample(X, y, None, np.arange(len(y)))
     formula = Formula(np.asarray(w, dtype=float), agreement or levels("auto", X, y)[0], link)
-    judges = Judges(sample, geometry_of(X, units=units), None, units, assumption, np.random.default_rng(0))
-    return judge(formula, judges, tally_of(formula.marks(sample)[1], None), **options)
+    certification = CertificationRows(
+        sample, geometry_of(X, units=units), assumption, np.random.default_rng(0), units=units
+    )
+    return judge(formula, certification, tally_of(formula.marks(sample)[1], None), **options)
 
 
 def gaussian(n, d, wrong, seed=0):
@@ -510,8 +512,8 @@ def test_a_link_has_half_of_delta_for_held_out_rows():
     sample = Sample(X, y, None, np.arange(2000))
     held_out = np.arange(2000) >= 800
     formula = Formula(w, levels("auto", X, y)[0], RELU)
-    judges = Judges(sample, geometry_of(X), held_out, None, NOTHING_MORE, np.random.default_rng(0))
-    found = judge(formula, judges, tally_of(formula.marks(sample)[1], None))
+    certification = CertificationRows(sample, geometry_of(X), NOTHING_MORE, np.random.default_rng(0), held_out)
+    found = judge(formula, certification, tally_of(formula.marks(sample)[1], None))
     verified = formula.marks(sample)[0]
     between = held_out & (X @ w > 2 * verified.half_widths)
     rows = X[between], verified.agree[between], verified.half_widths[between]
@@ -519,10 +521,10 @@ def test_a_link_has_half_of_delta_for_held_out_rows():
     assert found.eta_max == pytest.approx(expected.eta_max, abs=1e-9)
     assert expected.eta_max < whole.eta_max
     # Of all rows those that agree between the limits speak for the formula, at the other half.
-    judges = replace(judges, held_out=None)
-    found = judge(formula, judges, tally_of(formula.marks(sample)[1], None))
+    certification = replace(certification, held_out=None)
+    found = judge(formula, certification, tally_of(formula.marks(sample)[1], None))
     speak = verified.agree & (X @ w > 2 * verified.half_widths)
-    given = judges.geometry, X, speak, verified.half_widths
+    given = certification.geometry, X, speak, verified.half_widths
     all_rows = measure_support(*given, rng=np.random.default_rng(0), simulate=False, confidence=0.9995)
     assert found.eta_max == all_rows.eta_max
 
@@ -559,8 +561,8 @@ def test_rows_whose_labels_were_seen_confirm_nothing(link):
 
     def asked(index, seen=None):
         rows = Sample(X, y, None, np.arange(300)).take(index)
-        judges = Judges(rows, geometry_of(rows.X), None, None, NOTHING_MORE, np.random.default_rng(0), seen)
-        found = judge(formula, judges, tally_of(formula.marks(rows)[1], None))
+        certification = CertificationRows(rows, geometry_of(rows.X), NOTHING_MORE, np.random.default_rng(0), seen=seen)
+        found = judge(formula, certification, tally_of(formula.marks(rows)[1], None))
         return found.support.eta_max if link is IDENTITY and seen is None else found.eta_max
 
     fresh = np.arange(100, 300)
@@ -599,9 +601,9 @@ def test_labels_of_held_out_rows_do_not_move_the_formula(link, sampled, monkeypa
     X, y = clipped(link=link)
 
     def held_out(labels):
-        judges = problem_of(ArrayRows(X, labels), link, settings=few if sampled else SETTINGS).judges
-        assert judges.held_out is not None
-        return judges.rows.index[judges.held_out]
+        certification = problem_of(ArrayRows(X, labels), link, settings=few if sampled else SETTINGS).certification
+        assert certification.held_out is not None
+        return certification.rows.index[certification.held_out]
 
     first = held_out(y)
     assert len(first) > 900
@@ -661,8 +663,8 @@ def test_no_unit_both_finds_a_formula_and_holds_its_labels_back(kind):
 
 def test_rows_of_a_unit_that_was_seen_confirm_nothing():
     X, y, unit, _ = together("units")
-    judges = problem_of(ArrayRows(X, y), IDENTITY, unit).judges
-    others = replace(judges, seen=np.flatnonzero(unit < 2)[::50]).unseen
+    certification = problem_of(ArrayRows(X, y), IDENTITY, unit).certification
+    others = replace(certification, seen=np.flatnonzero(unit < 2)[::50]).unseen
     assert others is not None
     assert set(others.units) == {2, 3, 4}
 

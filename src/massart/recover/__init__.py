@@ -1,10 +1,10 @@
 """From rows to a judged formula: the driver, and the steps it takes."""
 
 from massart.recover.arrays import certify
+from massart.recover.certification import CertificationRows, Covariates, Formula
 from massart.recover.driver import Recovery, recover
 from massart.recover.further_rule import GLIMPSE_ROWS, KnownRule, Search, may_follow_one
 from massart.recover.judge import judge
-from massart.recover.judges import Covariates, Formula, Judges
 from massart.recover.pac import PACFormula, PACStatus, learn_pac
 from massart.recover.polish import Candidate, improve_coordinates, polish
 from massart.recover.problem import LARGEST_LABEL, Start
@@ -41,7 +41,7 @@ __all__ = [
     "Covariates",
     "ErrorType",
     "Formula",
-    "Judges",
+    "CertificationRows",
     "ListedRule",
     "Options",
     "Recovery",

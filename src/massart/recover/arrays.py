@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from massart.certificate import Assumption, Certificate, geometry_of
+from massart.recover.certification import CertificationRows, Formula
 from massart.recover.judge import judge
-from massart.recover.judges import Formula, Judges
 from massart.recover.problem import check_size, counted_as_rows
 from massart.rows import (
     IDENTITY,
@@ -100,5 +100,5 @@ def certify(
     judging = judging.in_canonical_order()
     units = judging.index if repeated else None
     geometry = geometry_of(judging.X, sample_weight=judging.weights, units=units)
-    judges = Judges(judging, geometry, None, units, Assumption(), np.random.default_rng(random_state))
-    return judge(formula, judges, tally_of(marks, sample.weights) / unit)
+    certification = CertificationRows(judging, geometry, Assumption(), np.random.default_rng(random_state), units=units)
+    return judge(formula, certification, tally_of(marks, sample.weights) / unit)

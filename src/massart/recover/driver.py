@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.certificate import PLAIN, Assumption, Certificate, Reason, Verdict, certify_counts, span_of
+from massart.recover.certification import Covariates, Formula, stands_out
 from massart.recover.finding import find, is_none, share_by_chance, tightest
 from massart.recover.judge import judge
-from massart.recover.judges import Covariates, Formula, stands_out
 from massart.recover.noisy import NoisyFit, find_noisy
 from massart.recover.polish import Candidate, polish
 from massart.recover.problem import Problem, Question, Start
@@ -282,8 +282,8 @@ def _certified(
     problem: Problem, formula: Formula, tally: FloatArray, thin: tuple[tuple[int, float], ...]
 ) -> Certificate:
     shuffled = partial(share_by_chance, problem, formula)
-    second = partial(_has_second_rule, problem, problem.judges.rows, formula)
-    return judge(formula, problem.judges, tally / problem.unit, thin=thin, shuffled=shuffled, second_rule=second)
+    second = partial(_has_second_rule, problem, problem.certification.rows, formula)
+    return judge(formula, problem.certification, tally / problem.unit, thin=thin, shuffled=shuffled, second_rule=second)
 
 
 def _estimated(problem: Problem, found: NoisyFit) -> Recovery:

@@ -8,7 +8,7 @@ from operator import attrgetter
 import numpy as np
 
 from massart.certificate import PLURALITY, Support, is_weak_by_chance
-from massart.recover.judges import Formula, beyond_mode, measure_support_of, stands_out
+from massart.recover.certification import Formula, beyond_mode, measure_support_of, stands_out
 from massart.recover.polish import Candidate, polish
 from massart.recover.problem import Problem, Start
 from massart.recover.propose import CLEAR, NEARLY_ALL, chance_inside, has_more_digits, propose
@@ -69,7 +69,7 @@ def _support(problem: Problem, best: Candidate) -> Support:
     """Return the share of the evidence that agrees, in each direction."""
     formula = Formula(best.coef, best.agreement.uncapped, problem.question.link)
     found, marks = formula.marks(problem.search)
-    return measure_support_of(formula, problem.scouts, found, marks, tails=False)
+    return measure_support_of(formula, problem.searched, found, marks, tails=False)
 
 
 def _is_settled(problem: Problem, best: Candidate, support: Support) -> bool:

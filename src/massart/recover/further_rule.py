@@ -15,8 +15,8 @@ from typing import Literal
 import numpy as np
 
 from massart.certificate import Explained, FurtherRule, Width, explained_by_chance, failure_of, rows_needed, span_of
+from massart.recover.certification import Formula, stands_out
 from massart.recover.driver import recover
-from massart.recover.judges import Formula, stands_out
 from massart.recover.polish import polish
 from massart.recover.shorten import shorten, snap
 from massart.rows import IDENTITY, Agreement, ArrayRows, BoolArray, Callback, FloatArray, Sample, silent

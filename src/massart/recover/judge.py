@@ -45,9 +45,9 @@ from massart.certificate import (
     span_of,
 )
 from massart.certificate import judge as verdict_of
-from massart.recover.judges import (
+from massart.recover.certification import (
+    CertificationRows,
     Formula,
-    Judges,
     beyond_mode,
     is_sharp,
     measure_support_of,
@@ -89,7 +89,7 @@ _WITH_EDGE = (Level.EXACT, Level.LABEL, Level.GIVEN)
 
 def judge(
     formula: Formula,
-    judges: Judges,
+    certification: CertificationRows,
     tally: FloatArray,
     *,
     thin: tuple[tuple[int, float], ...] = (),
@@ -101,7 +101,7 @@ def judge(
     Parameters
     ----------
     formula : Formula
-    judges : Judges
+    certification : CertificationRows
     tally : (32,) array
         The weight of ALL rows of the table by their marks.
     thin : tuple of pairs
@@ -114,12 +114,12 @@ def judge(
         because errors were declared independent of the columns.
     """
     if thin:
-        judges = _without(judges, [column for column, _ in thin])
-    numbers = _Numbers(formula, judges, tally)
+        certification = _without(certification, [column for column, _ in thin])
+    numbers = _Numbers(formula, certification, tally)
     later: dict[str, Any] = {name: partial(getattr, numbers, name) for name in _LATER}
     return verdict_of(
         Evidence(
-            assumption=judges.assumption,
+            assumption=certification.assumption,
             agreement=formula.agreement,
             n_rows=numbers.n_rows,
             n_agree=numbers.n_agree,
@@ -128,10 +128,10 @@ def judge(
             n_active=None if formula.link.invertible else float(tally[speaks(_MARKS)].sum()),
             n_columns=len(formula.coef),
             thin=thin,
-            n_seen=None if judges.seen is None else len(judges.seen),
+            n_seen=None if certification.seen is None else len(certification.seen),
             n_terms=int(np.count_nonzero(formula.coef)),
-            n_distinct=len(np.unique(judges.rows.index[numbers.informative])),
-            contested=judges.scanned is not None and judges.scanned.contested,
+            n_distinct=len(np.unique(certification.rows.index[numbers.informative])),
+            contested=certification.scanned is not None and certification.scanned.contested,
             # Of the whole table, and so not kept for what a certificate computes when it is read.
             chance=lambda: 0.0 if shuffled is None else shuffled() * numbers.n_rows,
             declared=lambda: numbers.declared(second_rule),
@@ -140,21 +140,21 @@ def judge(
     )
 
 
-def _without(judges: Judges, columns: list[int]) -> Judges:
-    """Return the judges of formulas without some columns: all choices of k of them share delta.
+def _without(certification: CertificationRows, columns: list[int]) -> CertificationRows:
+    """Return the rows that certify formulas without some columns: all choices of k of them share delta.
 
     The numbers k share it as 1 / (k (k + 1)), which adds up to one, after a first look that took all columns.
     """
-    rows = judges.rows
+    rows = certification.rows
     X = rows.X.copy()
     X[:, columns] = 0.0
     d, k = X.shape[1], len(columns)
-    hypotheses = judges.assumption.hypotheses * SECOND_LOOK * k * (k + 1) * comb(d, k)
+    hypotheses = certification.assumption.hypotheses * SECOND_LOOK * k * (k + 1) * comb(d, k)
     return replace(
-        judges,
+        certification,
         rows=replace(rows, X=X, there=None),
-        geometry=geometry_of(X, sample_weight=rows.weights, units=judges.units),
-        assumption=replace(judges.assumption, hypotheses=hypotheses),
+        geometry=geometry_of(X, sample_weight=rows.weights, units=certification.units),
+        assumption=replace(certification.assumption, hypotheses=hypotheses),
     )
 
 
@@ -163,12 +163,12 @@ class _Numbers:
     """A formula next to the rows that judge it, and what :class:`massart.certificate.Evidence` asks of them."""
 
     formula: Formula
-    judges: Judges
+    certification: CertificationRows
     tally: FloatArray
 
     @property
     def assumption(self) -> Assumption:
-        return self.judges.assumption
+        return self.certification.assumption
 
     @property
     def link(self) -> Link:
@@ -176,7 +176,7 @@ class _Numbers:
 
     @property
     def rows(self) -> Sample:
-        return self.judges.rows
+        return self.certification.rows
 
     @cached_property
     def compared(self) -> tuple[Verified, Marks]:
@@ -227,7 +227,7 @@ class _Numbers:
         A formula that a minority follows may be an approximation: labels lie as densely near it as on it. That it
         fits the rows that chose its columns says little, since it was the best of many there.
         """
-        formula, rows = self.formula, (self.judges.unseen or self.judges).rows
+        formula, rows = self.formula, (self.certification.unseen or self.certification).rows
         rows = without_copies(rows.take(np.arange(0, len(rows.index), -(-len(rows.index) // SETTINGS.exact))))
         if not stands_out(formula, rows, self.span.rank):
             return False
@@ -250,7 +250,7 @@ class _Numbers:
 
     @cached_property
     def support(self) -> Support:
-        return measure_support_of(self.formula, self.judges, *self.compared)
+        return measure_support_of(self.formula, self.certification, *self.compared)
 
     @cached_property
     def span(self) -> Span:
@@ -268,7 +268,7 @@ class _Numbers:
 
     @cached_property
     def segment(self) -> Segment | None:
-        return self.judges.segments.worst(self.compared[1], self.rows)
+        return self.certification.segments.worst(self.compared[1], self.rows)
 
     @cached_property
     def decisive(self) -> Decisive:
@@ -304,13 +304,13 @@ class _Numbers:
         return 0.0 if self._measured is None else self._measured.eta_max
 
     @cached_property
-    def fresh(self) -> Judges | None:
-        """The judges whose labels did not help to choose the columns; None if these leave a direction untested.
+    def fresh(self) -> CertificationRows | None:
+        """The rows whose labels did not help to choose the columns; None if these leave a direction untested.
 
         A column that labels of some rows chose, and that is zero in all others, is what these labels made of it.
         """
-        others = self.judges.unseen
-        if others is None or others is self.judges:
+        others = self.certification.unseen
+        if others is None or others is self.certification:
             return others
         return others if span_of(others.rows.X).rank == span_of(self.rows.X).rank else None
 
@@ -321,7 +321,7 @@ class _Numbers:
         if others is None:
             return None
         support, (found, marks) = self.support, self.compared
-        if others is not self.judges:
+        if others is not self.certification:
             found, marks = self.formula.marks(others.rows)
             support = measure_support_of(self.formula, others, found, marks)
         if self.link.invertible:
@@ -375,12 +375,12 @@ class _Numbers:
             agree,
             half,
             rounded=rounded,
-            rng=self.judges.rng,
+            rng=self.certification.rng,
             failure=self.assumption.delta,
         )
         if not known.slopes and not known.confirmed:
             return Declared(known)
-        if not self.judges.segments.is_even(self.compared[1]):
+        if not self.certification.segments.is_even(self.compared[1]):
             return Declared(known, Reason.UNEVEN)
         if second_rule is None or second_rule():
             return Declared(known, Reason.SECOND_RULE)
@@ -398,31 +398,31 @@ _MARKS = np.arange(KINDS)
 _POSSIBLE, _RIGHT = _MARKS & IMPOSSIBLE == 0, _MARKS & AGREES > 0
 
 
-def _support_of_link(formula: Formula, judges: Judges, found: Verified, marks: Marks) -> Support | None:
+def _support_of_link(formula: Formula, others: CertificationRows, found: Verified, marks: Marks) -> Support | None:
     """Return the support that excludes most for a link that clips, if anything may be excluded.
 
     By held-out rows between the limits, or by all rows, whatever w is: each at half of delta.
     """
-    if not judges.assumption.excludes:
+    if not others.assumption.excludes:
         return None
-    bound, margin = judges.assumption.wrong_at_most, 2 * found.half_widths
-    confidence = 1 - judges.assumption.delta / 2
+    bound, margin = others.assumption.wrong_at_most, 2 * found.half_widths
+    confidence = 1 - others.assumption.delta / 2
     link, products = formula.link, found.products
     between = (products > link.lower + margin) & (products < link.upper - margin)  # by X and the frozen formula alone
     whole = measure_support(
-        judges.geometry,
-        judges.rows.X,
+        others.geometry,
+        others.rows.X,
         (marks & AGREES > 0) & between,
         found.half_widths,
         bound=bound,
         confidence=confidence,
-        rng=judges.rng,
+        rng=others.rng,
         simulate=False,
     )
-    if judges.held_out is None:
+    if others.held_out is None:
         return whole
-    part = judges.held_out & between
-    rows, units = judges.rows.take(part), None if judges.units is None else judges.units[part]
+    part = others.held_out & between
+    rows, units = others.rows.take(part), None if others.units is None else others.units[part]
     if not part.any() or span_of(rows.X).rank < rows.X.shape[1]:
         return whole
     support = held_out_support(

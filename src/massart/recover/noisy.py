@@ -152,8 +152,8 @@ def find_noisy(
     forced : bool
         Whether the caller has said that labels are noisy.
     sharp : bool
-        Whether `exact` is an exact rule for sure (:func:`massart.recover.judges.stands_out`): then labels are noisy
-        only if a majority clearly follows another formula.
+        Whether `exact` is an exact rule for sure (:func:`massart.recover.certification.stands_out`): then labels are
+        noisy only if a majority clearly follows another formula.
     """
     found = _robust_fit(sample, exact, link, options)
     if found is None or found[0].scale == 0:

@@ -47,8 +47,8 @@ from massart.certificate import (
 )
 from massart.isotropy import RadialIsotropy, decompose
 from massart.paper import remove_outliers
+from massart.recover.certification import CertificationRows, Formula
 from massart.recover.judge import judge
-from massart.recover.judges import Formula, Judges
 from massart.recover.propose import propose
 from massart.recover.settings import Options
 from massart.rows import (
@@ -232,8 +232,8 @@ def learn_pac(
     formula = Formula(np.ldexp(found.coef / scales, shift), agreement, IDENTITY)
     table = Sample(rows, labels, None, np.arange(len(rows)))
     verified, marks = formula.marks(table)
-    judges = Judges(table, geometry_of(rows), None, None, Assumption(), rng)
-    certificate = judge(formula, judges, tally_of(marks))
+    certification = CertificationRows(table, geometry_of(rows), Assumption(), rng)
+    certificate = judge(formula, certification, tally_of(marks))
     half = np.zeros(len(rows), dtype=bool)
     half[rng.permutation(len(rows))[: len(rows) // 2]] = True
     flag = _flag(scaled[half], epsilon / 2, tol, callback)

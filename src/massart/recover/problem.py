@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.certificate import WIDE_COLUMNS, Assumption, Geometry, Support, geometry_of, weak_row_weights
-from massart.recover.judges import Covariates, Judges, Scanned
+from massart.recover.certification import CertificationRows, Covariates, Scanned
 from massart.recover.settings import Options, Settings
 from massart.rows import (
     SQUARE_IS_FINITE,
@@ -231,18 +231,15 @@ class Problem:
         return found if question.inputs else tuple(level for level in found if level.level is not Level.INPUTS)
 
     @cached_property
-    def judges(self) -> Judges:
+    def certification(self) -> CertificationRows:
         """The rows that certify a rule."""
-        return self._judges(self.certify, self.geometry, self.held_out, self._scanned)
+        by_rows = self.held_out, self.clusters, self.seen, self._scanned
+        return CertificationRows(self.certify, self.geometry, self.question.assumption, self.rng, *by_rows)
 
     @property
-    def scouts(self) -> Judges:
+    def searched(self) -> CertificationRows:
         """The rows that candidates are counted on."""
-        return self._judges(self.search, self.search_geometry, None, None)
-
-    def _judges(self, rows: Sample, geometry: Geometry, held_out: BoolArray | None, scanned: Scanned | None) -> Judges:
-        clusters = self.clusters if rows is self.certify else None
-        return Judges(rows, geometry, held_out, clusters, self.question.assumption, self.rng, self.seen, scanned)
+        return CertificationRows(self.search, self.search_geometry, self.question.assumption, self.rng)
 
     def some(self, rows: Sample, most: int) -> Sample:
         """Return the rows, or `most` of them at random besides the rare ones."""

@@ -22,7 +22,7 @@ from scipy.special import erf
 
 from massart.isotropy import RadialIsotropy, decompose
 from massart.paper import algorithm_2
-from massart.recover.judges import is_sharp
+from massart.recover.certification import is_sharp
 from massart.recover.noisy import is_plain_noise
 from massart.recover.polish import NEAR, Candidate, improve_coordinates, polish
 from massart.recover.settings import SETTINGS, Options

@@ -155,7 +155,7 @@ class Scanned:
 
 
 @dataclass(frozen=True, slots=True)
-class Judges:
+class CertificationRows:
     """The rows that judge, chosen before labels were looked at.
 
     Attributes
@@ -164,13 +164,13 @@ class Judges:
         All rows of the table, or as many as X, their number and the confidence ask for; one label column.
     geometry : Geometry
         Of these rows.
+    assumption : Assumption
+    rng : numpy.random.Generator
+        For bounds that hold with confidence.
     held_out : (n,) array of bool or None
         For a link that clips: rows whose labels no step towards the formula has seen, nor those of their units.
     units : (n,) array of int or None
         Rows of one unit are wrong together.
-    assumption : Assumption
-    rng : numpy.random.Generator
-        For bounds that hold with confidence.
     seen : (m,) array of int or None
         Rows of the table, by number, whose labels helped to choose the columns: they cannot confirm.
     scanned : Scanned or None
@@ -179,16 +179,16 @@ class Judges:
 
     rows: Sample
     geometry: Geometry
-    held_out: BoolArray | None
-    units: np.ndarray | None
     assumption: Assumption
     rng: np.random.Generator
+    held_out: BoolArray | None = None
+    units: np.ndarray | None = None
     seen: np.ndarray | None = None
     scanned: Scanned | None = None
 
     @property
-    def unseen(self) -> Judges | None:
-        """The judges whose labels did not help to choose the columns; None if these are too few."""
+    def unseen(self) -> CertificationRows | None:
+        """Those whose labels did not help to choose the columns; None if these are too few."""
         if self.seen is None:
             return self
         fresh = ~np.isin(self.rows.index, self.seen)
@@ -208,22 +208,22 @@ class Judges:
 
 
 def measure_support_of(
-    formula: Formula, judges: Judges, found: Verified, marks: Marks, *, tails: bool = True
+    formula: Formula, certification: CertificationRows, found: Verified, marks: Marks, *, tails: bool = True
 ) -> Support:
     """Return the support of the formula on the rows that speak for it or against it.
 
     For a link that clips these depend on the formula: the share of the evidence that agrees is still what it says, and
     shows where to look; the noise rate that it excludes is another matter.
     """
-    rows = judges.rows
+    rows = certification.rows
     agree = marks & AGREES > 0
-    assumption = judges.assumption
+    assumption = certification.assumption
     measured = partial(
-        measure_support, bound=assumption.wrong_at_most, confidence=assumption.each, rng=judges.rng, tails=False
+        measure_support, bound=assumption.wrong_at_most, confidence=assumption.each, rng=certification.rng, tails=False
     )
     if formula.link.invertible:
         tails = tails and assumption.excludes
-        return measured(judges.geometry, rows.X, agree, found.half_widths, tails=tails)
+        return measured(certification.geometry, rows.X, agree, found.half_widths, tails=tails)
     met = speaks(marks)
     if not met.any():  # a zero row says nothing, either
         zero = np.zeros((1, rows.X.shape[1]))

@@ -36,7 +36,7 @@ def find(problem: Problem) -> Candidate:
     best = _quick(problem, early) or (
         _attempt(problem, rows, rounds) if whole else _attempt(problem, problem.drawn(rows, size), early)
     )
-    barren = int(is_none(best))
+    n_none = int(is_none(best))
     for look in range(settings.looks):
         half = max(n // 2, min(n, 8 * d))
         most = settings.looks_whole if n >= settings.smallest else 1
@@ -45,15 +45,15 @@ def find(problem: Problem) -> Candidate:
         support = _support(problem, best)
         if _is_settled(problem, best, support):
             break
-        if barren > 1 and rounds != 0 and question.inliers != "exact":  # nothing beyond chance was found, twice
+        if n_none > 1 and rounds != 0 and question.inliers != "exact":  # nothing beyond chance was found, twice
             break
         size = half if whole else min(2 * size, n)
         last = not whole and size * settings.worth_sampling > n
         if whole and early and 2 * best.weight > best.total + d and _is_varied(rows.X):
-            early = 0  # a better formula would hide where few rows look, and there is no such place
+            early = 0  # a better formula would hide in rare levels, and there are none
         sample = problem.some(rows, settings.search) if last else problem.drawn(rows, size, support)
         found = _attempt(problem, sample, rounds if last else early)
-        barren += is_none(found)
+        n_none += is_none(found)
         best = found if _is_better(problem, found, best) else best
         whole = whole or last
     return best

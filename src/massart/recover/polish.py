@@ -85,11 +85,11 @@ def polish(sample: Sample, w: FloatArray, agreement: Agreement, link: Link) -> C
         best = found
         return True
 
-    def told(rows: BoolArray) -> BoolArray:
+    def informative(rows: BoolArray) -> BoolArray:
         return rows & link.decisive(best.rows.products) & link.decisive(y, best.rows.half_widths)
 
     def fit(rows: BoolArray) -> bool:
-        rows = told(rows)
+        rows = informative(rows)
         return bool(rows.any()) and attempt(_solve(X[rows], labels[rows], best.rows.half_widths[rows]), best.weight)
 
     chosen = near = verify(X, y, w, agreement.loosened(NEAR), link).agree
@@ -98,7 +98,7 @@ def polish(sample: Sample, w: FloatArray, agreement: Agreement, link: Link) -> C
             break
         chosen = best.rows.agree
     if counts[near & ~best.rows.agree].sum() > best.weight * _CROWDED:
-        rows = told(near | best.rows.agree)
+        rows = informative(near | best.rows.agree)
         if rows.any():
             attempt(best.coef + _beneath(X[rows], labels[rows], best.coef, best.rows.half_widths[rows]), best.weight)
         for _ in range(2):
@@ -108,7 +108,7 @@ def polish(sample: Sample, w: FloatArray, agreement: Agreement, link: Link) -> C
     if cleared is not None:
         attempt(cleared, best.weight)
     for reach in _NEARBY if agreement.rounded else ():  # wrong rows nearby pull: fewer of them take part each time
-        rows = told(np.abs(best.rows.residuals) <= reach * best.rows.half_widths)
+        rows = informative(np.abs(best.rows.residuals) <= reach * best.rows.half_widths)
         if (rows & ~best.rows.agree).any():
             step = _into_intervals(X[rows], labels[rows], best.coef, best.rows.half_widths[rows])
             attempt(best.coef + step, np.nextafter(best.weight, np.inf))

@@ -319,12 +319,12 @@ class _Task:
     def _improve(self, found: Candidate) -> Candidate:
         """Change single coefficients where that makes more rows agree."""
         sample, link = self.sample, self.link
-        told = link.decisive(sample.y, found.rows.half_widths)
-        if not told.any() or has_majority(found, sample, clear=0.0):
+        informative = link.decisive(sample.y, found.rows.half_widths)
+        if not informative.any() or has_majority(found, sample, clear=0.0):
             return found
-        X, y, w = sample.X[told], sample.y[told], found.coef
+        X, y, w = sample.X[informative], sample.y[informative], found.coef
         widths = found.agreement.loosened(NEAR).half_widths(np.abs(X) @ np.abs(w) + np.abs(y), w)
-        better = improve_coordinates(X, link.inverse(y), w, widths, sample.counts[told])
+        better = improve_coordinates(X, link.inverse(y), w, widths, sample.counts[informative])
         return (
             found
             if np.array_equal(better, w)

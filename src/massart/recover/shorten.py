@@ -117,15 +117,15 @@ class _Table:
         """Count the rows that agree with a formula."""
         return Candidate.of(self.sample, w, self.agreement, self.link)
 
-    def told(self, now: Candidate) -> BoolArray:
+    def informative(self, now: Candidate) -> BoolArray:
         """Return the rows that agree and tell a product; a row of zeros has a half-width of zero."""
         return now.informative & (self.sample.counts > 0) & (now.rows.half_widths > 0)
 
     def rows(self, now: Candidate, columns: NDArray[np.intp] | slice = slice(None)) -> FloatArray:
         """Return the rows that tell a product in units of their half-widths."""
-        told = self.told(now)
-        X, _ = linear_rows(self.sample.X[told][:, columns], self.sample.y[told], self.link)
-        return X / now.rows.half_widths[told, None]
+        informative = self.informative(now)
+        X, _ = linear_rows(self.sample.X[informative][:, columns], self.sample.y[informative], self.link)
+        return X / now.rows.half_widths[informative, None]
 
     def fit(
         self, used: BoolArray, chosen: BoolArray, now: Candidate, start: FloatArray, at_least: float
@@ -154,7 +154,7 @@ def _sparser(table: _Table, now: Candidate, thin: list[int]) -> Candidate | None
         # Columns that are zero in every row that tells a product may matter to rows that the link clips.
         kept = np.where(silent, now.coef, formula)
         for candidate in (formula, kept) if np.count_nonzero(kept) < np.count_nonzero(now.coef) else (formula,):
-            found = table.fit(candidate != 0, table.told(now), now, candidate, now.weight)
+            found = table.fit(candidate != 0, table.informative(now), now, candidate, now.weight)
             if found is not None:
                 return found
     return None
@@ -187,7 +187,7 @@ class _ThinTerms(NamedTuple):
 
 def _thin(table: _Table, now: Candidate) -> Iterator[_ThinTerms]:
     """Yield the terms that vanish along a direction that one row alone determines, or two."""
-    used = np.flatnonzero((now.coef != 0) & table.sample.X[table.told(now)].any(axis=0))
+    used = np.flatnonzero((now.coef != 0) & table.sample.X[table.informative(now)].any(axis=0))
     A = table.rows(now, used)
     if not len(used) or len(A) < len(used):
         return
@@ -218,7 +218,7 @@ def _vanishing(
     table: _Table, now: Candidate, used: NDArray[np.intp], A: FloatArray, u: FloatArray, rows: tuple[int, ...]
 ) -> Iterator[_ThinTerms]:
     """Yield the terms without which the formula is shortest, along a direction u that these rows determine."""
-    weight = float(table.sample.counts[table.told(now)][list(rows)].sum())
+    weight = float(table.sample.counts[table.informative(now)][list(rows)].sum())
     if weight > MOST_LOST:
         return
     w = now.coef[used]
@@ -239,7 +239,7 @@ def _vanishing(
 
 def _leave_out(table: _Table, now: Candidate, steps: list[_ThinTerms]) -> Candidate | None:
     """Return the formula without these terms, unless it loses more rows than they say."""
-    used, chosen = now.coef != 0, table.told(now)
+    used, chosen = now.coef != 0, table.informative(now)
     used[[column for step in steps for column in step.columns]] = False
     chosen[np.flatnonzero(chosen)[[row for step in steps for row in step.rows]]] = False
     found = table.fit(used, chosen, now, now.coef, now.weight - sum(step.weight for step in steps))
@@ -247,7 +247,7 @@ def _leave_out(table: _Table, now: Candidate, steps: list[_ThinTerms]) -> Candid
         return None
     # What is left must be confirmed by more rows than are given up.
     lost = now.weight - found.weight
-    return found if lost <= 0 or table.told(found).sum() - used.sum() > lost else None
+    return found if lost <= 0 or table.informative(found).sum() - used.sum() > lost else None
 
 
 def snap(
@@ -267,16 +267,16 @@ def snap(
     link : Link
     """
     X, y = sample.X, sample.y
-    told = link.decisive(y, verify(X, y, w, agreement, link).half_widths)
+    informative = link.decisive(y, verify(X, y, w, agreement, link).half_widths)
     if not agreement.rounded:
-        told &= agree
-    told[np.flatnonzero(told)[MOST_ROUNDED_ROWS if agreement.rounded else MOST_ROWS :]] = False
+        informative &= agree
+    informative[np.flatnonzero(informative)[MOST_ROUNDED_ROWS if agreement.rounded else MOST_ROWS :]] = False
     used = w != 0  # what was left out, because rows do not determine it, say, is not an unknown
-    if told.sum() <= used.sum():  # so few rows follow any formula
+    if informative.sum() <= used.sum():  # so few rows follow any formula
         return w, (None,) * len(w)
     if not used.any():
         return w, (Fraction(0),) * len(w)
-    rows, labels = linear_rows(X[np.ix_(told, used)], y[told], link)
+    rows, labels = linear_rows(X[np.ix_(informative, used)], y[informative], link)
     if agreement.inputs:
         agreement = replace(agreement, inputs=tuple(np.asarray(agreement.inputs)[used]))
     exact = exact_numbers(rows, labels, w[used], agreement) if _has_squares(rows, labels, w[used]) else None

@@ -82,8 +82,7 @@ class NormalEquations:
         """Return whether the fit with these values is worse by no more than that of the true formula."""
         v = self._deviation(fixed)
         k = len(fixed)
-        best = self._deviation({})
-        growth = float(np.sum((self.R @ (v - best)) ** 2))
+        growth = float(np.sum((self.R @ (v - self.best)) ** 2))
         most = self.error**2 * (k + 4 * np.sqrt(2 * k) + 20) + len(self.y) * self.floor**2
         if growth > most:
             return False
@@ -161,10 +160,7 @@ def _root_mean_square(values: FloatArray) -> float:
 
 def _natural_sizes(X: FloatArray, size: FloatArray) -> FloatArray:
     """Return, for each column, the size of a coefficient whose largest term would be as large as a row."""
-    natural = np.zeros(X.shape[1])
-    for j, column in enumerate(np.abs(X).T):
-        present = column > 0
-        if present.any():
-            # Where all terms are zero, any unit will do.
-            natural[j] = float((size[present].max() or 1.0) / column.max())
-    return natural
+    largest = np.abs(X).max(axis=0, initial=0.0)
+    sizes = np.where(X != 0, size[:, None], 0.0).max(axis=0, initial=0.0)
+    sizes[sizes == 0] = 1.0  # where all terms are zero, any unit will do
+    return np.divide(sizes, largest, out=np.zeros_like(largest), where=largest > 0)

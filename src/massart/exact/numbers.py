@@ -194,12 +194,13 @@ class _NumberSearch:
         equations = self.equations
         centre = equations.formula(_floats(fixed))
         spread = equations.uncertainty(fixed, SIGMAS) + 2 * EPS * np.abs(centre)
-        found = {j: self._near(j, centre[j], spread[j]) for j in range(len(centre)) if j not in fixed}
-        return {j: simple for j, simple in found.items() if simple is not None}
-
-    def _near(self, j: int, centre: float, spread: float) -> Simple | None:
-        natural = float(self.equations.natural[j])
-        return simplest_number(float(centre), float(spread), natural, finest=self._finest, fractions=self.fractions)
+        found = {}
+        for j in set(range(len(centre))) - set(fixed):
+            known = float(centre[j]), float(spread[j]), float(equations.natural[j])
+            simple = simplest_number(*known, finest=self._finest, fractions=self.fractions)
+            if simple is not None:
+                found[j] = simple
+        return found
 
     @property
     def _finest(self) -> float:

@@ -11,10 +11,10 @@ exact numbers, its shortest form is taken, every row of the table is marked, and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,17 +92,12 @@ class Recovery:
     @classmethod
     def joined(cls, columns: Sequence[Recovery]) -> Recovery:
         """Return the recoveries of single label columns as one."""
-        return cls(
-            np.concatenate([one.coef for one in columns], axis=1),
-            tuple(one.marks[0] for one in columns),
-            tuple(one.tallies[0] for one in columns),
-            tuple(one.certificates[0] for one in columns),
-            tuple(one.fractions[0] for one in columns),
-            np.concatenate([one.scale for one in columns]),
-            np.concatenate([one.standard_errors for one in columns], axis=1),
-            tuple(one.covariances[0] for one in columns),
-            tuple(one.verdicts[0] for one in columns),
-        )
+
+        def together(name: str) -> Any:
+            values = [getattr(one, name) for one in columns]
+            return np.concatenate(values, axis=-1) if isinstance(values[0], np.ndarray) else sum(values, ())
+
+        return cls(*(together(one.name) for one in fields(cls)))
 
     @property
     def agree(self) -> BoolArray:

@@ -25,7 +25,6 @@ from massart.certificate import (
     EXACT_REACH,
     SECOND_LOOK,
     SLAB_REACH,
-    Assumption,
     Certificate,
     Decisive,
     Declared,
@@ -165,10 +164,6 @@ class _Numbers:
     formula: Formula
     certification: CertificationRows
     tally: FloatArray
-
-    @property
-    def assumption(self) -> Assumption:
-        return self.certification.assumption
 
     @property
     def link(self) -> Link:
@@ -361,7 +356,11 @@ class _Numbers:
         if others is None or others.rows.weights is not None or others.units is not None:
             return nothing
         agreement = formula.agreement
-        if not formula.link.invertible or agreement.level not in _WITH_EDGE or not self.assumption.excludes:
+        if (
+            not formula.link.invertible
+            or agreement.level not in _WITH_EDGE
+            or not self.certification.assumption.excludes
+        ):
             return nothing
         found, marks = formula.marks(others.rows)
         agree = marks & AGREES > 0
@@ -376,7 +375,7 @@ class _Numbers:
             half,
             rounded=rounded,
             rng=self.certification.rng,
-            failure=self.assumption.delta,
+            failure=self.certification.assumption.delta,
         )
         if not known.slopes and not known.confirmed:
             return Declared(known)

@@ -106,9 +106,8 @@ def sparser_formulas(A: FloatArray, w: FloatArray, rank: NDArray[np.intp] | None
     family = _family(A, w, Brevity.of(A, w, rank))
     if family is None:
         return []
-    found = {family.key(w): w for w in map(family.exchanged, (family.pursued(), family.start))}
-    own = family.key(family.start)
-    return [found[key] * family.brevity.natural for key in sorted(found) if key < own]
+    found = family.exchanged(family.pursued())
+    return [found * family.brevity.natural] if family.key(found) < family.key(family.start) else []
 
 
 def _spread(w: FloatArray, present: BoolArray) -> FloatArray:

@@ -150,7 +150,7 @@ def _sparser(table: _Table, now: Candidate, thin: list[int]) -> Candidate | None
     A = table.rows(now)
     A[:, thin] = 0.0  # what was left out stays out
     silent = ~A.any(axis=0)
-    for formula in sparser_formulas(A, now.coef, table.rank)[:_ATTEMPTS]:
+    for formula in sparser_formulas(A, now.coef, table.rank):
         # Columns that are zero in every row that tells a product may matter to rows that the link clips.
         kept = np.where(silent, now.coef, formula)
         for candidate in (formula, kept) if np.count_nonzero(kept) < np.count_nonzero(now.coef) else (formula,):

@@ -163,20 +163,24 @@ class Problem:
         problem = cls(
             question, rows, certify, certify, None, clusters, rare, unit, seen, covariates, units=units, staged=staged
         )
-        n = len(certify.index)
-        if link.invertible:
+        return problem if staged else problem._parted()
+
+    def _parted(self) -> Problem:
+        """Return the problem in which a part of the rows proposes; where a link clips, the others hold labels back."""
+        settings, (n, d) = self.question.settings, self.certify.X.shape
+        if self.question.link.invertible:
             # Where there are many columns, sums of all rows that certify are kept: then all of them propose.
-            if staged or n <= settings.search or problem.geometry.wide is not None:
-                return problem
-            searched = replace(problem, search=problem.some(certify, settings.search))
-            vars(searched)["geometry"] = problem.geometry
+            if n <= settings.search or self.geometry.wide is not None:
+                return self
+            searched = replace(self, search=self.some(self.certify, settings.search))
+            vars(searched)["geometry"] = self.geometry
             return searched
         if n < settings.hold_out * d:
-            return problem
+            return self
         least = min(2 * settings.first_sample(d, clipped=True), n // 2)
         share = max(round(settings.propose_share * n), least)
-        chosen = _some_clusters(np.arange(n) if clusters is None else clusters, share, rng)
-        return replace(problem, search=certify.take(chosen).in_canonical_order(), held_out=~chosen)
+        chosen = _some_clusters(np.arange(n) if self.clusters is None else self.clusters, share, self.rng)
+        return replace(self, search=self.certify.take(chosen).in_canonical_order(), held_out=~chosen)
 
     def columns(self) -> Iterator[Problem]:
         """Yield the problem of each label column; what X alone says is said once."""

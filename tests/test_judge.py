@@ -432,20 +432,6 @@ def test_more_confidence_confirms_less():
     assert etas[-1] < 0.5 <= etas[0]
 
 
-@pytest.mark.slow
-def test_rows_that_are_wrong_together_count_once():
-    rng = np.random.default_rng(0)
-    X = np.repeat(rng.standard_normal((100, 8)), 10, axis=0)
-    y = X @ np.arange(1.0, 9)
-    wrong = np.repeat(rng.random(100) < 0.2, 10)
-    y[wrong] = rng.standard_normal(int(wrong.sum()))
-    each, together = (certificate_of(X, y, units=units) for units in (None, np.repeat(np.arange(100), 10)))
-    assert together.eta_max < 0.3 < each.eta_max
-    assert together.support.alpha == pytest.approx(each.support.alpha, abs=0.05)
-    alone = certificate_of(X, y, units=np.arange(1000))
-    assert alone.eta_max == pytest.approx(each.eta_max, abs=0.05)
-
-
 @pytest.mark.parametrize("unit", [1.0, 2.0**40, 2.0**55, 1.12871e17, 1e300])
 def test_weights_of_any_size_are_judged_alike(unit):
     """Whole weights above 2^53 have sums that round (review/claims.md, 5)."""

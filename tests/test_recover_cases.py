@@ -348,9 +348,10 @@ def test_clusters_count_less_than_their_rows_whatever_they_are_called() -> None:
     X = rng.standard_normal((2000, 3))
     y = mixed(rng, X @ [1.0, 1.0, 1.0], X @ [3.0, -2.0, 0.5], 0.42)
     clusters = rng.integers(0, 200, 2000)
-    alone, together, renamed = (
-        fit(X, y, units=codes).certificates[0] for codes in (None, clusters, 9999 - 7 * clusters)
-    )
+    codes = (None, np.arange(2000), clusters, 9999 - 7 * clusters)
+    alone, each, together, renamed = (fit(X, y, units=units).certificates[0] for units in codes)
+    assert each.eta_max == pytest.approx(alone.eta_max, abs=0.02)
+    assert together.support.alpha == pytest.approx(alone.support.alpha, abs=0.05)
     assert together.verdict is renamed.verdict is Verdict.MAJORITY
     assert together.eta_max == pytest.approx(renamed.eta_max, abs=0.02)
     assert together.eta_max < alone.eta_max - 0.04

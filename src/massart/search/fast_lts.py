@@ -28,7 +28,6 @@ from massart.rows import FloatArray
 _RIDGE = 1e-12  # relative to the mean eigenvalue: makes singular subsets solvable, and changes no other
 _PRODUCTS = 1 << 22  # numbers n k^2 up to which the products of columns are stored
 _FEW = 4  # fits for which the products are not worth their making
-_SMALL = 4  # a subset is copied if there are this many times more rows
 _NEVER = 1e-300  # a rate at which a row comes after all others
 _BATCH_BYTES = 1 << 25
 
@@ -73,16 +72,10 @@ class LeastSquares:
 
     def fit_subsets(self, subsets: NDArray[np.intp]) -> FloatArray:
         """Return the coefficients for each set of rows, (b, h)."""
-        n, k = self.Z.shape
         fits = []
-        batch = max(1, _BATCH_BYTES // (8 * max(n, k * subsets.shape[1])))
+        batch = max(1, _BATCH_BYTES // (8 * self.Z.shape[1] * subsets.shape[1]))
         for first in range(0, len(subsets), batch):
             chosen = subsets[first : first + batch]
-            if _SMALL * subsets.shape[1] > n:
-                weights = np.zeros((len(chosen), n))
-                np.put_along_axis(weights, chosen, 1.0, axis=1)
-                fits.append(self.fit(weights))
-                continue
             Z, y = self.Z[chosen], self.y[chosen]
             transposed = Z.swapaxes(1, 2)
             fits.append(_solve(transposed @ Z, (transposed @ y[..., None])[..., 0], self.ridge))

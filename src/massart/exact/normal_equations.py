@@ -163,4 +163,4 @@ def _natural_sizes(X: FloatArray, size: FloatArray) -> FloatArray:
     largest = np.abs(X).max(axis=0, initial=0.0)
     sizes = np.where(X != 0, size[:, None], 0.0).max(axis=0, initial=0.0)
     sizes[sizes == 0] = 1.0  # where all terms are zero, any unit will do
-    return np.divide(sizes, largest, out=np.zeros_like(largest), where=largest > 0)
+    return np.asarray(np.divide(sizes, largest, out=np.zeros_like(largest), where=largest > 0))

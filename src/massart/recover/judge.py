@@ -356,11 +356,7 @@ class _Numbers:
         if others is None or others.rows.weights is not None or others.units is not None:
             return nothing
         agreement = formula.agreement
-        if (
-            not formula.link.invertible
-            or agreement.level not in _WITH_EDGE
-            or not self.certification.assumption.excludes
-        ):
+        if not formula.link.invertible or agreement.level not in _WITH_EDGE or not others.assumption.excludes:
             return nothing
         found, marks = formula.marks(others.rows)
         agree = marks & AGREES > 0

@@ -42,11 +42,13 @@ from massart.tables import (
 
 Part = Literal["", "weekday", "month", "day of month", "gap"]
 
-_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
+_NAMES = {
+    "weekday": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+    "month": (
+        *("January", "February", "March", "April", "May", "June"),
+        *("July", "August", "September", "October", "November", "December"),
+    ),
+}
 _LAST = {"weekday": 7, "month": 12, "day of month": 31}
 _DIGITS = 10  # of a number in a name
 
@@ -56,46 +58,62 @@ MOST_DATES = 4
 
 @dataclass(frozen=True, slots=True)
 class Covariate:
-    """A column of a table, or what is known of its dates or gaps, as numbers or codes."""
+    """A column of a table, a part of its dates, its gaps, the days between two dates, or what a rule makes of columns.
 
-    entry: Input
-    part: Part = ""  # what of it, if not its values
-    since: Date | None = None  # the date before, where the days from that one to this are meant
+    Two entries without a term are dates: the days from the first to the second are meant.
+    """
+
+    entries: tuple[Input, ...]  # how the columns are read that it is made of
+    part: Part = ""  # what of a column, if not its values
+    term: Term | None = None  # a sum or a product of columns of numbers, which a rule compares with its thresholds
 
     @property
     def name(self) -> str:
         """How it is called."""
-        if self.since is not None:
-            return f"days from {self.since.column} to {self.entry.column}"
-        return f"{self.part} of {self.entry.column}" if self.part else self.entry.column
+        if self.term is not None:
+            return str(self.term)
+        *since, column = [entry.column for entry in self.entries]
+        if since:
+            return f"days from {since[0]} to {column}"
+        return f"{self.part} of {column}" if self.part else column
 
     @property
-    def entries(self) -> tuple[Input, ...]:
-        """How the columns are read that it is made of."""
-        return (self.entry,) if self.since is None else (self.since, self.entry)
+    def column(self) -> Input | None:
+        """The column of which these are the values."""
+        return self.entries[0] if self.term is None and len(self.entries) == 1 and not self.part else None
 
     def to_json(self) -> dict[str, object]:
         """Return it as plain values, but for how its columns are read."""
-        since = None if self.since is None else self.since.column
-        return {"column": self.entry.column, "part": self.part, "since": since}
+        if self.term is not None:
+            return {"term": self.term.to_json()}
+        *since, column = [entry.column for entry in self.entries]
+        return {"column": column, "part": self.part, "since": since[0] if since else None}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any], entries: Mapping[str, Input]) -> Covariate:
         """Return the covariate that `to_json` wrote, given how its columns are read."""
+        if "term" in content:
+            term = Term.from_json(content["term"])
+            found = cls(tuple(entries[name] for name in dict.fromkeys(term.columns())), term=term)
+            if any(isinstance(entry, Category) for entry in found.entries):
+                raise ValueError(f"the term {term} of a segment reads text")
+            term.evaluate(Columns({entry.column: np.empty(0) for entry in found.entries}))  # whether it can be
+            return found
         part, since = content["part"], None if content["since"] is None else entries[content["since"]]
         if part not in get_args(Part):
             raise ValueError(f"part must be one of {', '.join(map(repr, get_args(Part)))}, got {part!r}")
         if not (since is None or isinstance(since, Date)):
             raise ValueError("since must be a column of dates")
-        return cls(entries[content["column"]], part, since)
+        column = entries[content["column"]]
+        return cls((column,) if since is None else (since, column), part)
 
     def values(self, table: Table) -> FloatArray:
         """Return it for all rows of a table: NaN where a number is missing, of a category codes, one more for none."""
-        if isinstance(self.entry, Category):
-            codes = category_codes(table, self.entry)
-            return np.where(codes < 0, len(self.entry.all_levels), codes).astype(np.float64)
-        values = column_values(table, self.entry)
-        return self.of(values) if self.since is None else values - column_values(table, self.since)
+        numbers = {entry.column: _numbers_of(table, entry) for entry in self.entries}
+        if self.term is not None:
+            return self.term.evaluate(Columns(numbers))
+        *since, values = [numbers[entry.column] for entry in self.entries]
+        return values - since[0] if since else self.of(values)
 
     def of(self, numbers: FloatArray) -> FloatArray:
         """Return it, given the numbers of the column."""
@@ -116,52 +134,30 @@ class Covariate:
 
     def text(self, value: float) -> str:
         """Write one of its values."""
-        if isinstance(self.entry, Category):
-            levels = self.entry.all_levels
+        if isinstance(self.column, Category):
+            levels = self.column.all_levels
             return levels[int(value)] if value < len(levels) else ""
-        if self.part == "weekday":
-            return _WEEKDAYS[int(value) - 1]
-        if self.part == "month":
-            return _MONTHS[int(value) - 1]
-        if isinstance(self.entry, Date) and not self.part and self.since is None:
+        if self.part in _NAMES:
+            return _NAMES[self.part][int(value) - 1]
+        if isinstance(self.column, Date):
             return str(date_texts(np.array([value]))[0])
-        if isinstance(self.entry, Flag) and not self.part:
+        if isinstance(self.column, Flag):
             return "yes" if value else "no"
         return f"{value:.{_DIGITS}g}"
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedTerm:
-    """What a rule compares with its thresholds: a sum or a product of columns of numbers."""
-
-    term: Term
-    entries: tuple[Number | Flag | Date, ...]
-    entry: None = None
-    part: Part = ""
-
-    @property
-    def name(self) -> str:
-        """How it is called."""
-        return str(self.term)
-
-    def to_json(self) -> dict[str, object]:
-        """Return it as plain values, but for how its columns are read."""
-        return {"term": self.term.to_json()}
-
-    def values(self, table: Table) -> FloatArray:
-        """Return it for all rows of a table."""
-        return self.term.evaluate(Columns({entry.column: column_values(table, entry) for entry in self.entries}))
-
-    def text(self, value: float) -> str:
-        """Write one of its values."""
-        return f"{value:.{_DIGITS}g}"
+def _numbers_of(table: Table, entry: Input) -> FloatArray:
+    if not isinstance(entry, Category):
+        return column_values(table, entry)
+    codes = category_codes(table, entry)
+    return np.where(codes < 0, len(entry.all_levels), codes).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
     """Rows in which a covariate lies in a range, both ends included."""
 
-    covariate: Covariate | ComparedTerm
+    covariate: Covariate
     low: float
     high: float
 
@@ -175,15 +171,7 @@ class Condition:
         """Return the condition that `to_json` wrote, given the columns that it reads."""
         low, high = (math.nan if content[end] is None else float(content[end]) for end in ("low", "high"))
         ends = -math.inf if math.isnan(low) else low, math.inf if math.isnan(high) else high
-        if "term" not in content:
-            return cls(Covariate.from_json(content, entries), *ends)
-        term = Term.from_json(content["term"])
-        read = [entries[name] for name in dict.fromkeys(term.columns())]
-        numbers = tuple(entry for entry in read if not isinstance(entry, Category))
-        if len(numbers) < len(read):
-            raise ValueError(f"the term {term} of a segment reads text")
-        term.evaluate(Columns({entry.column: np.empty(0) for entry in numbers}))  # which shows whether it can be
-        return cls(ComparedTerm(term, numbers), *ends)
+        return cls(Covariate.from_json(content, entries), *ends)
 
     def holds(self, table: Table) -> BoolArray:
         """Return the rows of a table for which it holds."""
@@ -195,7 +183,7 @@ class Condition:
         name = one.name
         if one.part == "gap":
             return f"{one.entries[0].column} {'without' if low else 'with'} a value"
-        if isinstance(one.entry, Category) and low >= len(one.entry.all_levels):
+        if isinstance(one.column, Category) and low >= len(one.column.all_levels):
             return f"{name} without a value"
         if one.part:
             low, high = max(low, 1), min(high, _LAST[one.part])
@@ -287,33 +275,32 @@ class TableCovariates:
         numbers: dict[Covariate, FloatArray] = {}
         codes: dict[Covariate, NDArray[np.intp]] = {}
         for entry, values in _columns(table, plan, design, excluded, asked):
-            one = Covariate(entry)
+            one = Covariate((entry,))
             if isinstance(entry, Category) or (isinstance(entry, Flag) and not np.isnan(values).any()):
                 codes[one] = values.astype(np.intp)  # levels, of which the ranges of other columns are looked at, too
                 continue
             numbers[one] = values
             if isinstance(entry, Date):
                 parts: tuple[Part, ...] = ("weekday", "month", "day of month")
-                numbers |= {part: part.of(values) for part in (Covariate(entry, name) for name in parts)}
+                numbers |= {part: part.of(values) for part in (Covariate((entry,), name) for name in parts)}
             if np.isnan(values).any():
-                gap = Covariate(entry, "gap")
+                gap = Covariate((entry,), "gap")
                 codes[gap] = gap.of(values).astype(np.intp)
-        dates = [(one.entry, days) for one, days in numbers.items() if isinstance(one.entry, Date) and not one.part]
+        dates = [(one.column, days) for one, days in numbers.items() if isinstance(one.column, Date)]
         for (first, start), (second, end) in combinations(dates[:MOST_DATES], 2):
             is_before = np.count_nonzero(start > end) <= np.count_nonzero(start < end)
-            one = Covariate(second, since=first) if is_before else Covariate(first, since=second)
+            one = Covariate((first, second) if is_before else (second, first))
             numbers[one] = end - start if is_before else start - end
         scan = SegmentScan([*numbers.values()], [*codes.values()])
         return cls(scan, None if drawn is None else drawn[design.kept], tuple(numbers), tuple(codes))
 
     def named(self, segment: Segment, compared: Sequence[Term] = ()) -> TableSegment:
         """Return a segment that was found in the columns, or in what a rule compared, as one of the table."""
-        entries = {one.entry.column: one.entry for one in self.ordered if not isinstance(one.entry, Category)}
-        more = [ComparedTerm(one, tuple(entries[name] for name in dict.fromkeys(one.columns()))) for one in compared]
+        entries = {one.column.column: one.column for one in self.ordered if one.column is not None}
+        more = [Covariate(tuple(entries[name] for name in dict.fromkeys(one.columns())), term=one) for one in compared]
         conditions = [Condition(self.levels[column], code, code) for column, code in segment.levels]
         if segment.column is not None and not (math.isinf(segment.low) and math.isinf(segment.high)):
-            numbers: list[Covariate | ComparedTerm] = [*self.ordered, *more]
-            conditions.append(Condition(numbers[segment.column], segment.low, segment.high))
+            conditions.append(Condition([*self.ordered, *more][segment.column], segment.low, segment.high))
         return TableSegment(segment.breach, tuple(conditions))
 
 
@@ -333,6 +320,6 @@ def _columns(
         try:
             entry = role_of(table, name, asked=True).entry
             if entry is not None and not (asked and isinstance(entry, Number)):
-                yield entry, Covariate(entry).values(table)[design.kept]
+                yield entry, Covariate((entry,)).values(table)[design.kept]
         except TableError:  # of numbers that are infinite, or that float64 does not hold
             continue

@@ -91,10 +91,8 @@ def audit_table(source: object, call: Call) -> Audit:
                 found = audit_stream(stream, call)
             else:
                 found = _audit_of(stream.whole(call.callback), call, source)
-    elif isinstance(source, Table):
-        found = _audit_of(source, call, call.read_from)
     else:
-        found = _audit_of(table_of(source, sheet=call.sheet, skip=call.skip, na=call.na), call, call.read_from)
+        found = _audit_of(table_of(source, na=call.na), call, call.read_from)
     return found.having(frame=frame_in(source), options=asked)
 
 

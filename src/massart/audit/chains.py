@@ -40,7 +40,6 @@ _DELTA = 1e-3  # as for verdicts: half of it for the share of wrong rows, half f
 _MOST_STARTS = 12  # of which more than half are right
 _MOST_OUTSIDE = 30  # rows in a row that are not members: then the chain has come to its end
 _AFFINE = 1e-9  # of a value: what a sum that is a line may be off
-_HALF = 0.5  # of the labels: where as many are wrong, no chain is trusted
 _ROW = "\0row"  # no column has this name
 
 
@@ -136,7 +135,7 @@ class _TableRows:
         n, y = len(self.judged), self.columns.numbers[self.formula.target]
         share = largest_share_outside(int(wrong.sum()), n, _DELTA / 2) if n else 1.0
         line = _line(self.columns, self._terms, self.formula) if len(specs) == 1 else None
-        if line is None or min(share, wrong_at_most) >= _HALF:
+        if line is None or 2 * min(share, wrong_at_most) >= 1:
             return None
         sizes = np.abs(y)
         for j in np.flatnonzero(self.formula.coef[: len(self._terms)]):

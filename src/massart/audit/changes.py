@@ -38,6 +38,7 @@ MOST_VALUES = 12
 MOST_COLUMNS = 30
 """Columns outside the rule whose values a row may have been given."""
 
+NO_COLUMNS = Columns({})
 CONSTANT = "constant"
 _STEPS = 3  # of Newton's method; one names 47 of 95,229 rows less (benchmarks/kinds.py), six none more
 _MOST_POINTS = 1e9  # nobody mistakes a larger number for another amount
@@ -67,10 +68,10 @@ class Usual:
         return np.asarray(np.abs(steps - np.rint(steps)) < _DUST)
 
 
-def usual_values(columns: Columns | None) -> dict[str, Usual]:
+def usual_values(columns: Columns) -> dict[str, Usual]:
     """Return which values the columns of numbers have that are written with few digits."""
     found: dict[str, Usual] = {}
-    for name, values in ({} if columns is None else columns.numbers).items():
+    for name, values in columns.numbers.items():
         if not len(values) or not np.isfinite(values).all() or np.abs(values).max() > _MOST_POINTS:
             continue
         places = int(count_decimals(values).max())
@@ -108,7 +109,7 @@ class Parts:
 
     X: Matrix
     formula: Formula
-    columns: Columns | None = None
+    columns: Columns = NO_COLUMNS
     usual: Mapping[str, Usual] = field(default_factory=dict)
 
     @cached_property
@@ -141,7 +142,7 @@ class Parts:
     def rates(self) -> list[int]:
         """The parts that are a number times something."""
         members = enumerate(self.groups.values())
-        return [place for place, terms in members if self.columns is not None or len(terms) == 1]
+        return [place for place, terms in members if self.columns.n_rows or len(terms) == 1]
 
     def number(self, place: int) -> str:
         """Return the number of a part, "" where it depends on the row."""
@@ -160,7 +161,7 @@ class Parts:
     @cached_property
     def changes(self) -> tuple[Change, ...]:
         """All that may have happened, the simplest first."""
-        return (*self._of_parts(), *self._limits(), *([] if self.columns is None else self._of_columns()))
+        return (*self._of_parts(), *self._limits(), *(self._of_columns() if self.columns.n_rows else ()))
 
     def _of_parts(self) -> Iterator[Change]:
         """Forget parts, or count them twice; a tax on two amounts may be forgotten in both."""
@@ -190,13 +191,15 @@ class Parts:
 
     def _limits(self) -> Iterator[Change]:
         """Forget a limit of the link."""
-        link = self.formula.link
-        for limit, free in (
-            (link.lower, Link(-math.inf, link.upper, link.slope)),
-            (link.upper, Link(link.lower, math.inf, link.slope)),
-        ):
-            if math.isfinite(limit):
-                yield Change("forgotten", f"limit {limit:g} forgotten", partial(_linked, free))
+
+        def without(limit: float, link: Link) -> Change:
+            return Change("forgotten", f"limit {limit:g} forgotten", lambda _, each, __: link(each.sum(axis=1)))
+
+        own = self.formula.link
+        if math.isfinite(own.lower):
+            yield without(own.lower, replace(own, lower=-math.inf))
+        if math.isfinite(own.upper):
+            yield without(own.upper, replace(own, upper=math.inf))
 
     def _of_columns(self) -> Iterator[Change]:
         """Change the columns of the row, or how the rule reads them."""
@@ -205,7 +208,7 @@ class Parts:
         for name, places in self._reading.items():
             if all(self._selected(name, j) for j in places):
                 yield from self._levels(name, places)
-            elif self.columns is not None and name in self.columns.numbers:
+            elif name in self.columns.numbers:
                 numbers.append(name)
                 yield from self._thresholds(name, places)
                 yield from self._values_of(name, places)
@@ -215,10 +218,10 @@ class Parts:
 
     def _values_of(self, name: str, places: Sequence[int]) -> Iterator[Change]:
         """Take a row for one with another of the few values of a column of numbers."""
-        assert self.columns is not None
         usual = None if name in self.columns.dates else self.usual.get(name)
         for value, text in zip(() if usual is None else usual.few, _as_texts(usual), strict=True):
-            yield Change(LEVEL, f"as for {name} = {text}", partial(self._at, name, places, value))
+            other = self._having(name, places, partial(np.full_like, fill_value=value))
+            yield Change(LEVEL, f"as for {name} = {text}", other)
 
     def _surcharges(self) -> Iterator[Change]:
         """Forget a tax or a discount: a factor 1 + x or 1 - x of products."""
@@ -235,7 +238,6 @@ class Parts:
 
     def _levels(self, name: str, places: Sequence[int]) -> Iterator[Change]:
         """Take a row for one with another level: each of its rates is that of the other level."""
-        assert self.columns is not None
         rates: dict[tuple[Term, ...], list[tuple[tuple[str, ...], float]]] = {}
         for j in places:
             condition = next(factor for factor in self._factors(j) if name in factor.columns())
@@ -261,7 +263,8 @@ class Parts:
         limits = {float(end) for part in inside for end in part.parts[1:3] if isinstance(end, float | int)}
         limits |= {float(str(p.parts[0])) for part in bends for p in _nested(part) if _is_number(p) and p.parts[0]}
         for limit in sorted(limits):
-            yield Change("threshold", f"{name} up to {limit:g} only", partial(self._capped, name, places, limit))
+            capped = self._having(name, places, partial(np.minimum, limit))
+            yield Change("threshold", f"{name} up to {limit:g} only", capped)
         for part in bends:
             for other in _unbent(part):
                 yield self._rewritten("threshold", f"{part} taken as {other}", places, {part: other})
@@ -271,7 +274,6 @@ class Parts:
 
     def _other_columns(self) -> Iterator[Change]:
         """Give the value of another column, or a sum, difference, product or quotient of it and one of the rule."""
-        assert self.columns is not None
         names = [n for n in self.columns.numbers if n not in self.columns.dates and n != self.formula.target]
         own = [name for name in names if name in self._reading]
         terms = [Term("column", (name,)) for name in (own if len(names) > MOST_COLUMNS else names)]
@@ -281,7 +283,6 @@ class Parts:
 
     def _wrong(self, name: str, places: Sequence[int]) -> Iterator[Change]:
         """Say that a column may be wrong: the label is right for another value of it, one that it usually has."""
-        assert self.columns is not None
         column, usual = self.columns.numbers[name], self.usual.get(name)
 
         def scaled(factor: float, rows: Rows, each: FloatArray, _: FloatArray) -> FloatArray:
@@ -356,23 +357,15 @@ class Parts:
     def _value(self, factors: Sequence[Term], rows: Rows, *_: FloatArray) -> FloatArray:
         if not factors:
             return np.ones(len(rows))
-        assert self.columns is not None
         return product(*factors).evaluate(self.columns.take(rows))
 
-    def _at(
-        self, name: str, places: Sequence[int], value: float, rows: Rows, each: FloatArray, _: FloatArray
-    ) -> FloatArray:
-        return self._with(name, places, rows, each, np.full(len(rows), value))
-
-    def _capped(
-        self, name: str, places: Sequence[int], limit: float, rows: Rows, each: FloatArray, _: FloatArray
-    ) -> FloatArray:
-        assert self.columns is not None
-        return self._with(name, places, rows, each, np.minimum(self.columns.numbers[name][rows], limit))
+    def _having(self, name: str, places: Sequence[int], change: Callable[[FloatArray], FloatArray]) -> Values:
+        """Return what gives the values of the rule where those of a column are changed."""
+        own = self.columns.numbers[name]
+        return lambda rows, each, _: self._with(name, places, rows, each, change(own[rows]))
 
     def _with(self, name: str, places: Sequence[int], rows: Rows, each: FloatArray, other: FloatArray) -> FloatArray:
         """Return what the rule gives where a column has other values."""
-        assert self.columns is not None
         some = self.columns.take(rows)
         some = replace(some, numbers={**some.numbers, name: other})
         return self._replaced(places, rows, each, [self._used[j] for j in places], some)
@@ -380,7 +373,6 @@ class Parts:
     def _rewritten(self, family: str, label: str, places: Sequence[int], new: Mapping[Term, Term]) -> Change:
         """Write other terms for some parts of terms."""
         terms, columns = [_rewritten(self._used[j], new) for j in places], self.columns
-        assert columns is not None
         return Change(
             family, label, lambda rows, each, _: self._replaced(places, rows, each, terms, columns.take(rows))
         )
@@ -434,10 +426,6 @@ def _rewritten(term: Term, new: Mapping[Term, Term]) -> Term:
     if term in new:
         return new[term]
     return Term(term.op, tuple(_rewritten(part, new) if isinstance(part, Term) else part for part in term.parts))
-
-
-def _linked(link: Link, rows: Rows, each: FloatArray, given: FloatArray) -> FloatArray:
-    return link(each.sum(axis=1))
 
 
 def _unbent(part: Term) -> Iterator[Term]:

@@ -16,19 +16,20 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from massart.audit.error_types import LAST_PLACE as OFF_BY_A_PLACE
 from massart.audit.error_types import Catalogue, RowErrorTypes, kinds_of
 from massart.audit.implied import places_of
-from massart.audit.judged import Judged
-from massart.audit.judging import ROWS_KEPT, RowRule, judge_blocks, paired
+from massart.audit.judged import ROWS_KEPT, Judged
+from massart.audit.judging import RowRule, judge_blocks, paired
 from massart.audit.model_file import SavedModel, load_model
 from massart.audit.prediction import Prediction, certificate_of, compared_with, predicted
 from massart.audit.segments import TableCovariates
 from massart.audit.summary import MAX_UNJUDGED, Contract, Outcome
 from massart.audit.table_audit import ROW, Audit, Whole
 from massart.certificate import Verdict
-from massart.report import Notice
+from massart.report import Notice, Usage
 from massart.rows import Callback, silent
 from massart.tables import (
     Stream,
@@ -148,7 +149,7 @@ def check_table(
     with _opened(source, most, callback) as rows:
         for name in filter(None, (model.encoding.target.column, id, group)):
             require_column(rows, name)
-        segment, model = model.segment, model.beside(rows.column_names)
+        segment, model = model.segment, model.for_columns(rows.column_names)
         rule = RowRule.of_model(model, id_column=id, group_column=group, strict=strict, rows_kept=rows_kept)
         rows = held(model, rows, most, callback, rows_held)
         listed: list[pa.Table] | None = None if predictions is None else []
@@ -225,16 +226,18 @@ class _Reading:
 
     def audit(self, rows_drawn: int, path: str | Path | None, listed: list[pa.Table] | None) -> Audit:
         """Compare all rows; where not all wrong rows were kept, list what happened in each of them."""
-        drawn = _RowsDrawn(self.stream.n_rows, rows_drawn)
+        n_rows, kept = self.stream.n_rows, list[Table]()
+        drawn = np.sort(np.random.default_rng(0).choice(n_rows, min(n_rows, rows_drawn), replace=False))
         rule = replace(self.rule, pairs=True, counts_usage=self.in_full)
-        judged = judge_blocks(drawn.passing(self.blocks()), rule)
+        judged = judge_blocks(_keeping(self.blocks(), drawn, kept), rule)
         worst = judged.worst.pruned()
-        table, is_drawn = worst.joined(drawn.table, np.ones(len(drawn.numbers), dtype=bool))
+        some = replace(kept[-1], arrow=pa.concat_tables([block.arrow for block in kept]), numbers=drawn)
+        table, is_drawn = worst.joined(some, np.ones(len(drawn), dtype=bool))
         found = compared_with(self.model, self.rule, table, is_part=True)
         whole = Whole(
             judged,
             is_drawn,
-            tuple((n, agree) for n, agree in judged.usage.tolist()) if self.in_full else (),
+            tuple(Usage(*counts) for counts in judged.usage.tolist()) if self.in_full else (),
             RowErrorTypes(np.zeros(len(found.agree), dtype=np.intp), ()),
             places_of(found.X, found.formula, found.agreement),
         )
@@ -249,9 +252,7 @@ class _Reading:
             catalogue = Catalogue.of(kinds, rows)
             rule = replace(rule, catalogue=catalogue, looked_at=found.numbers_of(found.design.kept), pairs=False)
             rule = paired(rule, judged) if catalogue.has_pairs else rule
-            judged = self._listed(rule, path, listed)
-            codes = np.array([judged.looked_at.get(number, 0) for number in rule.looked_at.tolist()], dtype=np.intp)
-            kinds = RowErrorTypes.of_codes(codes, rule.catalogue.kinds, judged.kinds.tolist())
+            kinds = self._listed(rule, path, listed).error_types(rule.looked_at, rule.catalogue.kinds)
         if n_wrong > n_listed:
             notices = (*notices, Notice("listed", n=n_listed))
         # Of those off by a last place only some were kept.
@@ -295,26 +296,11 @@ def _broken_in(audit: Audit) -> Iterator[Notice]:
         yield from [] if facts is None else [Notice("broken", facts=facts)]
 
 
-class _RowsDrawn:
-    """Rows of a stream drawn at random, kept while its blocks pass by."""
-
-    def __init__(self, n_rows: int, most: int) -> None:
-        rng = np.random.default_rng(0)
-        self.numbers = np.sort(rng.choice(n_rows, min(n_rows, most), replace=False))
-        self._tables: list[pa.Table] = []
-        self._block: Table | None = None
-
-    @property
-    def table(self) -> Table:
-        """The rows drawn."""
-        assert self._block is not None
-        return replace(self._block, arrow=pa.concat_tables(self._tables), numbers=self.numbers)
-
-    def passing(self, blocks: Iterable[Table]) -> Iterator[Table]:
-        """Yield the blocks."""
-        for block in blocks:
-            assert block.numbers is not None
-            start, stop = np.searchsorted(self.numbers, [block.numbers[0], block.numbers[-1] + 1])
-            self._tables.append(block.arrow.take(pa.array(self.numbers[start:stop] - block.numbers[0])))
-            self._block = block
-            yield block
+def _keeping(blocks: Iterable[Table], numbers: NDArray[np.intp], kept: list[Table]) -> Iterator[Table]:
+    """Yield blocks, and keep their rows of some numbers, which are in order."""
+    for block in blocks:
+        assert block.numbers is not None
+        start, stop = np.searchsorted(numbers, [block.numbers[0], block.numbers[-1] + 1])
+        some = pa.array(numbers[start:stop] - block.numbers[0])
+        kept.append(replace(block, arrow=block.arrow.take(some), numbers=None))
+        yield block

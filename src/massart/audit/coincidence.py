@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.rows import BoolArray, FloatArray
+from massart.rows import EPS, BoolArray, FloatArray
 
 CHANCE = 0.01
 """The probability with which chance alone brings in a usual kind, and any of the others: over all that were tried."""
@@ -37,14 +37,15 @@ CHANCE = 0.01
 SURE = 0.8
 """A row is explained if, with at least this probability, it is not by chance."""
 
+SAMPLE = 10_000
+"""Rows in which numbers are looked for, and points from which a density is read: twice as many change no row."""
+
 _ENDINGS = 100  # of the last two digits
 _STEPS = 12  # of EM; half as many and twice as many change no row of 47,581 (benchmarks/kinds.py)
 _FEW = 30  # points that do not show how far they reach
 _NEAR = 5  # values on each side, and widths
 # Rows that have a constant: with 5, 365 of 95,229 more are named (benchmarks/kinds.py), and factors on a grid, too.
 _MANY = 10
-_LARGEST_SAMPLE = 20_000  # points from which a density is read
-_LEAST_BACKGROUND = 1e-15  # no value is impossible
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +87,8 @@ class WrongValues:
         if self.unit is not None:
             found *= _ending_weights(given, labels, self.unit)
         of_values, of_differences = (crowd(x, width, unexplained) for x in (given, self.residuals))
-        return np.asarray(np.clip(np.max([found, of_values, of_differences], axis=0), _LEAST_BACKGROUND, 1.0))
+        largest = np.max([found, of_values, of_differences], axis=0)
+        return np.asarray(np.clip(largest, EPS, 1.0))  # no value is impossible
 
 
 def select(kinds: Sequence[Explanation], q: FloatArray) -> tuple[list[Explanation], NDArray[np.intp], FloatArray]:
@@ -222,4 +224,4 @@ def _endings(values: FloatArray, unit: float) -> NDArray[np.intp]:
 
 
 def _sample(values: FloatArray) -> FloatArray:
-    return values[:: max(-(-len(values) // _LARGEST_SAMPLE), 1)]
+    return values[:: max(-(-len(values) // SAMPLE), 1)]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from massart.audit.changes import COLUMN, LEVEL, Parts, Usual, usual_values
+from massart.audit.changes import COLUMN, LEVEL, NO_COLUMNS, Parts, Usual, usual_values
 from massart.audit.coincidence import SURE, Explanation, WrongValues, select
 from massart.audit.explanations import (
     AFTER,
@@ -25,7 +25,7 @@ from massart.audit.explanations import (
     explanations,
     recalled,
 )
-from massart.rows import Agreement, Level
+from massart.rows import Agreement, Level, row_blocks
 from massart.rules import Columns, Formula, Matrix
 
 UNEXPLAINED, LAST_PLACE = "unexplained", "last place"
@@ -43,7 +43,6 @@ MOST_EXAMPLES = 5
 """Rows of each error type that are named."""
 
 _ROUNDS = 3  # one round names 669 of 47,581 rows less (benchmarks/kinds.py), six 21 more
-_CHUNK = 50_000  # rows at a time, for memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +104,8 @@ class RowErrorTypes:
     @property
     def unexplained(self) -> NDArray[np.intp]:
         """The rows that nothing explains."""
-        return self.where(UNEXPLAINED)
-
-    def where(self, *families: str) -> NDArray[np.intp]:
-        """Return the rows that have an error type of some families."""
-        return np.flatnonzero(np.isin(self.codes, [k for k, one in enumerate(self.kinds, 1) if one.family in families]))
+        codes = [code for code, kind in enumerate(self.kinds, 1) if kind.family == UNEXPLAINED]
+        return np.flatnonzero(np.isin(self.codes, codes))
 
     def of(self, rows: NDArray[np.intp]) -> NDArray[np.str_]:
         """Return the words for some rows."""
@@ -124,7 +120,7 @@ class RuleRows:
     formula: Formula
     agreement: Agreement
     labels: RowLabels
-    columns: Columns | None = None
+    columns: Columns = NO_COLUMNS
 
     @property
     def is_noisy(self) -> bool:
@@ -135,10 +131,9 @@ class RuleRows:
         """Return what the rule adds up, and the labels with half-widths, which wrong rows need, and the unit."""
         usual = usual_values(self.columns) if usual is None else usual
         parts, labels = Parts(self.X, self.formula, self.columns, usual), self.labels
-        size = np.abs(labels.given)
-        wrong = np.flatnonzero(labels.wrong)
-        for some in np.array_split(wrong, len(wrong) // _CHUNK + 1):
-            size[some] += np.abs(parts.contributions(some)).sum(axis=1)
+        size, wrong = np.abs(labels.given), np.flatnonzero(labels.wrong)
+        for block in row_blocks(len(wrong), len(parts.names)):
+            size[wrong[block]] += np.abs(parts.contributions(wrong[block])).sum(axis=1)
         widths = self.agreement.half_widths(size, self.formula.coef)
         return parts, replace(labels, half_widths=widths, unit=self.agreement.unit)
 
@@ -160,36 +155,55 @@ class Catalogue:
 
     kinds: tuple[RowErrorType, ...]
     usual: Mapping[str, Usual] = field(default_factory=dict)  # values of columns of the rows in which they were found
+    # where these were all rows of a file: their numbers, in order, and the code of each
+    known: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None
 
     @classmethod
-    def of(cls, found: RowErrorTypes, rows: RuleRows) -> Catalogue:
-        """Take those that hardly a row has by chance: of the rows each allows, nearly all were given it."""
-        named, usual = [kind for kind in found.kinds if kind.explains], usual_values(rows.columns)
-        ways = cls(tuple(named), usual)._ways(rows)
+    def of(
+        cls, found: RowErrorTypes, rows: RuleRows, first: RowErrorType | None = None, *, is_all: bool = False
+    ) -> Catalogue:
+        """Take those that hardly a row has by chance; if these are all rows, all that was found, and in which rows.
+
+        The `first` of them, if there is one, is known otherwise.
+        """
+        usual = usual_values(rows.columns)
+        named = [kind for kind in found.kinds if kind.explains and (first is None or kind.label != first.label)]
+        if not is_all:
+            named = cls(tuple(named), usual)._beyond_chance(found, rows)
+        kinds = (*([] if first is None else [first]), *(replace(kind, rows=0, examples=()) for kind in named))
+        kinds = (*kinds, *NOTHING.kinds)
+        if not is_all:
+            return cls(kinds, usual)
+        places = {kind.label: code for code, kind in enumerate(kinds, 1)}
+        renamed = np.array([0, *(places.get(kind.label, 0) for kind in found.kinds)])
+        return cls(kinds, usual, (rows.labels.number(np.arange(len(found.codes))), renamed[found.codes]))
+
+    def _beyond_chance(self, found: RowErrorTypes, rows: RuleRows) -> list[RowErrorType]:
+        """Return the error types that nearly all rows were given which they allow, the rarest values first."""
+        ways = self._ways(rows)
         nothing = np.isin(found.codes, [k for k, kind in enumerate(found.kinds, 1) if not kind.explains])
         nothing = nothing[rows.labels.wrong]
         kept = []
-        for kind in named:
+        for kind in self.kinds:
             if kind.label in ways and kind.rows:
                 by_chance = int(np.count_nonzero(nothing[ways[kind.label].rows]))
                 if kind.rows >= SURE * (kind.rows + by_chance):
                     kept.append((kind.rows / float(np.median(ways[kind.label].choices)), kind))
         kept.sort(key=lambda pair: -pair[0])
-        return cls((*(replace(kind, rows=0, examples=()) for _, kind in kept), *NOTHING.kinds), usual)
-
-    def has(self, *labels: str) -> bool:
-        """Return whether there is an error type with one of these labels."""
-        return any(kind.label in labels for kind in self.kinds)
+        return [kind for _, kind in kept]
 
     @property
     def looks_around(self) -> bool:
         """Whether what happened in a row may depend on those next to it."""
-        return self.has(BEFORE, AFTER)
+        return self._has(BEFORE, AFTER)
 
     @property
     def has_pairs(self) -> bool:
         """Whether what happened in a row may depend on any other."""
-        return self.has(SWAPPED)
+        return self._has(SWAPPED)
+
+    def _has(self, *labels: str) -> bool:
+        return self.known is None and any(kind.label in labels for kind in self.kinds)
 
     @property
     def reads(self) -> frozenset[str]:
@@ -198,6 +212,9 @@ class Catalogue:
 
     def codes(self, rows: RuleRows) -> NDArray[np.intp]:
         """Return the error type of each row: 0 if it agrees, k for the k-th of `kinds`."""
+        if self.known is not None:
+            numbers, codes = self.known
+            return codes[np.searchsorted(numbers, rows.labels.number(np.arange(len(rows.labels.wrong))))]
         codes = np.zeros(len(rows.labels.wrong), dtype=np.intp)
         wrong = np.flatnonzero(rows.labels.wrong)
         codes[rows.labels.last_place] = len(self.kinds)
@@ -213,40 +230,6 @@ class Catalogue:
         parts, labels = rows.parts(self.usual)
         wrong = WrongLabels.of(labels, parts, np.flatnonzero(labels.wrong))
         return recalled(wrong, labels, parts, {kind.label: (kind.family, kind.parameter) for kind in self.kinds})
-
-
-@dataclass(frozen=True, slots=True)
-class KnownErrors(Catalogue):
-    """What happened in each row of a file, where all of them were looked at closely."""
-
-    numbers: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))  # of the rows, in order
-    row_codes: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-
-    @classmethod
-    def of_all(cls, found: RowErrorTypes, rows: RuleRows, first: RowErrorType | None) -> KnownErrors:
-        """Take all that was found; one of the error types comes first, if it is known otherwise, too."""
-        named = [kind for kind in found.kinds if kind.explains and (first is None or kind.label != first.label)]
-        kinds = (*([] if first is None else [first]), *(replace(kind, rows=0, examples=()) for kind in named))
-        kinds = (*kinds, *NOTHING.kinds)
-        places = {kind.label: code for code, kind in enumerate(kinds, 1)}
-        renamed = np.array([0, *(places.get(kind.label, 0) for kind in found.kinds)])
-        numbers = rows.labels.number(np.arange(len(found.codes)))
-        return cls(kinds, usual_values(rows.columns), numbers, renamed[found.codes])
-
-    @property
-    def looks_around(self) -> bool:
-        """No other row is asked."""
-        return False
-
-    @property
-    def has_pairs(self) -> bool:
-        """No other row is asked."""
-        return False
-
-    def codes(self, rows: RuleRows) -> NDArray[np.intp]:
-        """Return the error type of each row by its number."""
-        wanted = rows.labels.number(np.arange(len(rows.labels.wrong)))
-        return self.row_codes[np.searchsorted(self.numbers, wanted)]
 
 
 NOTHING = Catalogue(tuple(RowErrorType(word, 0, word) for word in (UNEXPLAINED, LAST_PLACE)))
@@ -269,7 +252,7 @@ def columns_at_fault(
         if kind.family in (COLUMN, LEVEL)
     }
     left = kinds.unexplained[rows.labels.wrong[kinds.unexplained]]
-    if rows.columns is None or not len(left) or rows.is_noisy:
+    if not rows.columns.n_rows or not len(left) or rows.is_noisy:
         return found
     parts, labels = rows.parts(usual)
     wrong = WrongLabels.of(labels, parts, left)

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.audit.changes import COLUMN, FACTORS, Parts
-from massart.audit.coincidence import Explanation, crowd
-from massart.rows import EDGE, EPS, BoolArray, FloatArray, count_decimals
+from massart.audit.coincidence import SAMPLE, Explanation, crowd
+from massart.rows import EDGE, EPS, BoolArray, FloatArray, count_decimals, row_blocks
 
 PLACEHOLDERS = (0.0, -1.0, -9.0, -99.0, -999.0, -9999.0, 9.0, 99.0, 999.0, 9999.0, 99999.0)
 """What is written where there is no value."""
@@ -34,8 +34,6 @@ YEARS = tuple(f"{first}/{second}" for first in (360, 365, 366) for second in (36
 """Factors between years of banks, common years and leap years."""
 
 _MOST_FOUND = 8  # numbers of one family; 4 name 41 of 47,581 rows less (benchmarks/kinds.py), 16 none more
-_CHUNK = 50_000  # rows at a time, for memory
-_SAMPLE = 10_000  # rows in which numbers are looked for
 _FEW_ROWS = 2_000  # rows in which changes are tried before all are; 100 name 40 of 47,581 rows less
 _NARROW = 1e-3  # of a number: how exactly a typed one is known
 _NARROW_RATIO = 5e-3  # a body mass of 25.1 times 2.2
@@ -47,7 +45,6 @@ _MOST_UNITS = 10.0  # one digit less
 _FEWEST_PLACES = 2  # 1200 may be 1200.00
 _MOST_DIGITS = 15  # of a float
 _FLOAT_DIGITS = 12  # that two values have in common which are the same
-_SHORT = 5  # digits of a rate that somebody set
 _TINY = float(np.finfo(float).tiny)
 NO_ROWS = np.empty(0, [("number", np.intp), ("given", np.float64), ("implied", np.float64), ("wrong", np.bool_)])
 """No rows by themselves, as others see them."""
@@ -70,7 +67,7 @@ class RowLabels:
 
     @property
     def right(self) -> FloatArray:
-        """RowLabels of rows that are not wrong."""
+        """Labels of the rows that are not wrong."""
         return self.given[~self.wrong]
 
     def at(self, index: NDArray[np.intp]) -> NDArray[np.void]:
@@ -114,7 +111,7 @@ class WrongLabels:
         given, implied = labels.given[index], labels.implied[index]
         exact = implied.copy()
         if parts is not None:
-            for chunk in _chunks(len(index)):
+            for chunk in row_blocks(len(index), len(parts.names)):
                 exact[chunk] = parts.link(parts.contributions(index[chunk]).sum(axis=1))
         half_widths = np.broadcast_to(labels.half_widths, labels.given.shape)[index]
         close = np.maximum(half_widths, EPS * (np.abs(given) + np.abs(implied)) + _TINY)
@@ -141,10 +138,8 @@ class WrongLabels:
 
     def part(self, chosen: NDArray[np.intp] | slice) -> WrongLabels:
         """Return some of them."""
-        given, implied, exact, close, typed = (
-            each[chosen] for each in (self.given, self.implied, self.exact, self.close, self.typed)
-        )
-        return WrongLabels(self.index[chosen], given, implied, exact, close, typed, self.unit)
+        names = ("index", "given", "implied", "exact", "close", "typed")
+        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
 
     def every(self, most: int) -> WrongLabels:
         """Return at most `most` of them, at equal distances: parameters are found in these."""
@@ -301,7 +296,7 @@ def _values(rows: WrongLabels) -> Iterator[Explanation]:
 
 def _constants(rows: WrongLabels) -> Iterator[Explanation]:
     """Find differences that many rows have."""
-    some = rows.every(_SAMPLE)
+    some = rows.every(SAMPLE)
     residuals, close = some.given - some.exact, _INSIDE * some.close
     for middle in _common(residuals - close, residuals + close):
         yield replace(_constant(rows, _shortest(middle, some.plus)), found=True)
@@ -309,7 +304,7 @@ def _constants(rows: WrongLabels) -> Iterator[Explanation]:
 
 def _factors(rows: WrongLabels, parts: Parts | None) -> Iterator[Explanation]:
     """Find ratios that many rows have: a tax, a conversion of units, another rate."""
-    some = rows.every(_SAMPLE)
+    some = rows.every(SAMPLE)
     n_some = len(some.given)
     some = some.part(np.flatnonzero(some.typed < _NARROW_RATIO * np.minimum(np.abs(some.implied), np.abs(some.given))))
     ratio, width = some.given / some.implied, some.typed / np.abs(some.implied)
@@ -330,7 +325,7 @@ def _factors(rows: WrongLabels, parts: Parts | None) -> Iterator[Explanation]:
 
 def _named_factor(some: WrongLabels, middle: float, parts: Parts | None) -> tuple[float, str]:
     """Return the factor with the fewest digits near a number, or its inverse, or the rate that it makes of another."""
-    enough = _enough(len(some.times(middle)))
+    enough = AS_MANY * len(some.times(middle))
     for year in YEARS:
         first, second = map(float, year.split("/"))
         if abs(first / second - middle) < _NARROW and len(some.times(first / second)) >= enough:
@@ -342,7 +337,7 @@ def _named_factor(some: WrongLabels, middle: float, parts: Parts | None) -> tupl
         value, label = 1 / inverse, f"factor 1/{inverse:.10g}"
     if parts is not None and len(parts.names) == 1 and parts.rates and parts.number(0):
         old = float(Fraction(parts.number(0)))
-        if old and _digits_of(old) <= _SHORT:
+        if old:
             rate = _shortest(old * middle, lambda v: some.times(v / old))
             if _digits_of(rate) < min(_digits_of(value), _digits_of(inverse)):
                 return rate / old, _rate_label(parts, 0, rate)
@@ -353,7 +348,7 @@ def _rates(rows: WrongLabels, parts: Parts) -> Iterator[Explanation]:
     """Find a number that rows have instead of one of the numbers of the rule: an old rate."""
     if len(parts.names) == 1 and all(map(parts.number, parts.rates)):
         return  # it is a factor
-    some = rows.every(_SAMPLE)
+    some = rows.every(SAMPLE)
     each = parts.contributions(some.index)
     exact = each.sum(axis=1)
     free = np.abs(parts.link(exact) - exact) <= some.close
@@ -379,13 +374,7 @@ def _shortest(value: float, explained: Callable[[float], NDArray[np.intp]]) -> f
     shorter = [*dict.fromkeys(float(f"{value:.{digits}g}") for digits in range(1, _FLOAT_DIGITS)), value]
     rows = [explained(short) for short in shorter]
     counts = [len(found) if 2 * np.isin(own, found).sum() >= len(own) else 0 for found in rows]
-    enough = _enough(max(counts))
-    return next(short for short, n in zip(shorter, counts, strict=True) if n >= enough)
-
-
-def _enough(n: int) -> float:
-    """Return how many rows a shorter number explains that explains as many."""
-    return AS_MANY * n
+    return next(short for short, n in zip(shorter, counts, strict=True) if n >= AS_MANY * max(counts))
 
 
 def _digits_of(value: float) -> int:
@@ -421,7 +410,7 @@ def _changed(rows: WrongLabels, parts: Parts, known: Container[str] | None = Non
         each = parts.contributions(some.index)
         changes = [change for change in changes if some.are(change.values(some.index, each, some.given)).any()]
     found: list[list[NDArray[np.intp]]] = [[] for _ in changes]
-    for chunk in _chunks(len(rows.index)):
+    for chunk in row_blocks(len(rows.index), len(parts.names)):
         index = rows.index[chunk]
         each = parts.contributions(index)
         for members, change in zip(found, changes, strict=True):
@@ -508,8 +497,3 @@ def _digits(rows: WrongLabels, grid: float | None) -> Iterator[Explanation]:
     swap = (first // 100 == second // 100) & (first % 10 == second // 10 % 10) & (first // 10 % 10 == second % 10)
     yield Explanation("digits swapped", "digits swapped", index[swap], np.maximum(n_digits[swap] - 1.0, 1.0))
     yield Explanation("one digit wrong", "one digit wrong", index[one], 9.0 * n_digits[one])
-
-
-def _chunks(n: int) -> Iterator[slice]:
-    for start in range(0, n, _CHUNK):
-        yield slice(start, min(start + _CHUNK, n))

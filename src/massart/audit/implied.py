@@ -36,13 +36,11 @@ _LOOKED_AT = 2_000  # rows, before all are, for a number with too many places
 _FLOAT_DIGITS = 14  # that a difference of two floats has
 _SMALLEST_SIZE = 1e-280  # whose logarithm is finite
 _OPEN = 1e-9  # of the length of a row
-_MOST_DIGITS = 400  # before the point, of any float
 
 
 def with_target(design: Design, target: str) -> Columns:
     """Return the columns with the target among them: a lag may look at it."""
-    assert design.y is not None
-    return replace(design.columns, numbers={**design.columns.numbers, target: design.y})
+    return replace(design.columns, numbers={**design.columns.numbers, target: design.labels})
 
 
 def with_values(design: Design, matrix: TermMatrix) -> tuple[Design, TermMatrix]:
@@ -51,17 +49,8 @@ def with_values(design: Design, matrix: TermMatrix) -> tuple[Design, TermMatrix]
     if there.all():
         return design, matrix
     kept = np.flatnonzero(there)
-    assert design.y is not None
     notice = Notice("first rows", n=len(there) - len(kept))
-    smaller = replace(
-        design,
-        X=design.X[kept],
-        y=design.y[kept],
-        columns=design.columns.take(kept),
-        kept=design.kept[kept],
-        remarks=(*design.remarks, notice),
-    )
-    return smaller, matrix.take(kept)
+    return design.take(kept, remarks=(*design.remarks, notice)), matrix.take(kept)
 
 
 def rows_with_values(X: TermMatrix, gaps: Mapping[Gap, int]) -> tuple[NDArray[np.intp], dict[Gap, int]]:
@@ -231,6 +220,8 @@ def marks_of(name: str, X: Matrix, y: FloatArray, formula: Formula, agreement: A
     TableError
         Where a product is not finite.
     """
+    if not len(y):
+        return np.zeros(0, np.uint8)
     rows = ArrayRows(X, y, intercept=formula.intercept is not None)
     try:
         return rows.map(Mark(formula.coef, agreement, formula.link)).to_numpy()
@@ -257,7 +248,7 @@ def residuals(given: FloatArray, implied: FloatArray) -> FloatArray:
     size = np.abs(given) + np.abs(implied)
     places = _FLOAT_DIGITS - np.ceil(np.log10(np.maximum(size, _SMALLEST_SIZE))).astype(np.int16)
     found = given - implied
-    for count in np.flatnonzero(np.bincount(places + _MOST_DIGITS)) - _MOST_DIGITS:
+    for count in np.unique(places).tolist():
         chosen = np.flatnonzero(places == count)
         found[chosen] = np.round(found[chosen], count)
     return found + 0.0  # no negative zero

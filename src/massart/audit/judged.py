@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,13 +11,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from massart.audit.error_types import MOST_EXAMPLES
+from massart.audit.error_types import MOST_EXAMPLES, RowErrorType, RowErrorTypes
 from massart.audit.explanations import NO_ROWS
 from massart.rows import BoolArray, FloatArray
 from massart.tables import Table
 
 MOST_PAIRED = 2_000_000
 """Wrong rows among which swapped ones are looked for; among more, many have a partner by chance."""
+
+ROWS_KEPT = 25_000
+"""Wrong rows of a file that are kept, those with the largest residuals: what a report shows of a large one."""
 
 NONE = np.empty(0, dtype=np.intp)
 WORST_ROWS = np.dtype([("number", np.intp), ("size", np.float64), ("code", np.intp), ("around", NO_ROWS.dtype, 2)])
@@ -55,7 +59,7 @@ class Worst:
         arrow = pa.concat_tables([table.arrow, *others]).take(pa.array(order)).combine_chunks()
         return replace(table, arrow=arrow, numbers=numbers[order]), np.append(drawn, np.zeros(len(new), bool))[order]
 
-    def beside(self, place: int, end: np.void, other: np.void) -> Worst:
+    def with_neighbour(self, place: int, end: np.void, other: np.void) -> Worst:
         """Return the same, where the first row (place 0) or the last one (-1), if it is that end, knows the next."""
         if not len(self.rows) or self.rows["number"][place] != end["number"]:
             return self
@@ -97,6 +101,13 @@ class Judged:
     # judged rows of the segment in which the rule breaks, and those that break it
     segment: NDArray[np.intp] = field(default_factory=lambda: np.zeros(2, dtype=np.intp))
 
+    def error_types(self, numbers: NDArray[np.intp], kinds: Sequence[RowErrorType]) -> RowErrorTypes:
+        """Return the error types of rows of some numbers, which were kept or asked for, and of how many rows in all."""
+        kept = zip(self.worst.rows["number"].tolist(), self.worst.rows["code"].tolist(), strict=True)
+        codes = self.looked_at | dict(kept)
+        found = np.array([codes.get(number, 0) for number in numbers.tolist()], dtype=np.intp)
+        return RowErrorTypes.of_codes(found, kinds, self.kinds.tolist())
+
     def __add__(self, other: Judged) -> Judged:
         """Return the sum."""
         groups = dict(self.groups)
@@ -108,8 +119,8 @@ class Judged:
             pairs = None
         ends, first, second = np.concatenate([self.ends, other.ends]), self.worst, other.worst
         if len(self.ends) and len(other.ends):
-            first = first.beside(-1, self.ends[-1], other.ends[0])
-            second = second.beside(0, other.ends[0], self.ends[-1])
+            first = first.with_neighbour(-1, self.ends[-1], other.ends[0])
+            second = second.with_neighbour(0, other.ends[0], self.ends[-1])
         return Judged(
             self.n_rows + other.n_rows,
             self.tally + other.tally,

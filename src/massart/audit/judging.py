@@ -21,7 +21,6 @@ from massart.audit.error_types import (
     NOTHING,
     UNDER_ANOTHER_RULE,
     Catalogue,
-    KnownErrors,
     RowErrorType,
     RowErrorTypes,
     RuleRows,
@@ -31,36 +30,33 @@ from massart.audit.fixing import Corrections
 from massart.audit.implied import (
     check_order,
     implied_values,
+    marks_of,
     places_of,
     plain_terms,
     rows_with_values,
     with_target,
     with_values,
 )
-from massart.audit.judged import NONE, WORST_ROWS, Judged, Worst, largest
+from massart.audit.judged import NONE, ROWS_KEPT, WORST_ROWS, Judged, Worst, largest
 from massart.audit.model_file import SavedModel
 from massart.audit.second_rule import SecondRule
 from massart.audit.segments import TableSegment
 from massart.audit.table_audit import Audit, audit_columns, count_groups, judged_values
 from massart.certificate import Verdict
+from massart.report import usage_of
 from massart.rows import (
     AGREES,
     KINDS,
     LAST_PLACE,
     Agreement,
-    ArrayRows,
     BoolArray,
     Columnwise,
     FloatArray,
-    Mark,
     in_order,
     tally_of,
 )
 from massart.rules import Columns, Formula, Matrix, Term, TermMatrix
-from massart.tables import Design, Encoding, Gap, Table, TableError, column_values, encode
-
-ROWS_KEPT = 25_000
-"""Wrong rows of a file that are kept, those with the largest residuals: what a report shows of a large one."""
+from massart.tables import Design, Gap, Plan, Table, TableError, column_values, encode
 
 Writer: TypeAlias = Callable[[pa.Table], None]
 """Takes the next part of a file."""
@@ -70,13 +66,11 @@ Writer: TypeAlias = Callable[[pa.Table], None]
 class RowRule:
     """A rule as rows are judged by it, wherever they are: it can be sent, and knows nothing of the table."""
 
-    encoding: Encoding  # of the columns that the formula reads, and of those that lack values
+    plan: Plan  # of the columns that the formula reads, and of those that lack values
     formula: Formula  # without the terms of a library that are not in the rule
     agreement: Agreement
     used: tuple[int, ...]  # the places of its coefficients among those of the whole library
     places: int | None  # to which implied values are rounded
-    id_column: str | None = None
-    group_column: str | None = None
     strict: bool = False  # whether a missing value is an error
     catalogue: Catalogue = NOTHING
     is_rule: bool = True  # without one no row is called wrong
@@ -107,18 +101,21 @@ class RowRule:
             used.append(len(full.terms))
         if agreement.inputs:
             agreement = replace(agreement, inputs=tuple(agreement.inputs[j] for j in used))
-        catalogue, second = _recognized(audit, is_all=is_all)
+        catalogue, second = NOTHING, None
+        if audit.is_rule:  # the errors by which rows of a file are known: a second rule first
+            second = None if audit.second_rule is None else audit.second_rule.of_file(NONE, 0)
+            first = None if second is None else second.kind
+            catalogue = Catalogue.of(audit.kinds, audit.rule_rows, first, is_all=is_all)
         read = {name for term in full.terms if term.term for name in term.term.columns()} | gappy | catalogue.reads
         read |= frozenset() if second is None else second.reads
         encoding = audit.plan.encoding
+        encoding = replace(encoding, inputs=tuple(entry for entry in encoding.inputs if entry.column in read))
         return cls(
-            replace(encoding, inputs=tuple(entry for entry in encoding.inputs if entry.column in read)),
+            replace(audit.plan, encoding=encoding, notices=(), of_rows=()),
             formula,
             agreement,
             tuple(used),
             places_of(audit.X, full, audit.agreement),
-            audit.plan.id_column,
-            audit.plan.group_column,
             strict,
             catalogue,
             audit.is_rule,
@@ -133,9 +130,8 @@ class RowRule:
     @property
     def pairing(self) -> RowRule:
         """The one that keeps wrong rows, and asks for nothing else."""
-        return replace(
-            self, catalogue=NOTHING, id_column=None, group_column=None, looked_at=NONE, pairs=True, second=None
-        )
+        plan = replace(self.plan, id_column=None, group_column=None)
+        return replace(self, plan=plan, catalogue=NOTHING, looked_at=NONE, pairs=True, second=None)
 
     def within(self, start: int, stop: int) -> RowRule:
         """Return the one for rows with these numbers: of other rows it knows nothing."""
@@ -143,13 +139,16 @@ class RowRule:
         return replace(self, looked_at=looked_at, swapped=swapped)
 
     @classmethod
-    def of_model(cls, model: SavedModel, **others: Any) -> RowRule:
+    def of_model(
+        cls, model: SavedModel, id_column: str | None = None, group_column: str | None = None, **others: Any
+    ) -> RowRule:
         """Take a saved rule, and what else is known of the table and asked for."""
         formula, agreement = model.formula, model.agreement
         used = tuple(range(len(formula.all_terms)))
         is_rule = model.verdict != Verdict.NONE.name
         known: dict[str, Any] = {"is_rule": is_rule, "is_saved": True, "segment": model.segment}
-        return cls(model.encoding, formula, agreement, used, agreement.places, **known, **others)
+        plan = Plan(model.encoding, id_column, group_column, ())
+        return cls(plan, formula, agreement, used, agreement.places, **known, **others)
 
     @property
     def nothing(self) -> Judged:
@@ -160,19 +159,15 @@ class RowRule:
     @property
     def columns(self) -> list[str]:
         """The columns of the table that are read."""
-        names = [*(entry.column for entry in self.encoding.inputs), self.encoding.target.column]
+        encoding = self.plan.encoding
+        names = [*(entry.column for entry in encoding.inputs), encoding.target.column]
         read = [] if self.segment is None else self.segment.columns
-        return [*dict.fromkeys([*names, *self._shown, *read])]
-
-    @property
-    def _shown(self) -> list[str]:
-        """The columns that name a row."""
-        return [*dict.fromkeys(name for name in (self.id_column, self.group_column) if name is not None)]
+        return [*dict.fromkeys([*names, *self.plan.naming, *read])]
 
     def terms(self, columns: Columns, X: FloatArray | Columnwise, formula: Formula) -> Matrix:
         """Return the values of the terms of a formula, given all columns and the plain ones as a matrix."""
         terms = [term.term for term in formula.terms if term.term is not None]
-        return X if tuple(terms) == plain_terms(self.encoding) else TermMatrix(columns, terms)
+        return X if tuple(terms) == plain_terms(self.plan.encoding) else TermMatrix(columns, terms)
 
     @property
     def looks_around(self) -> bool:
@@ -202,47 +197,43 @@ class RowRule:
         if any(term.needs_order for term in terms):
             design, X = self._in_order(table, terms, is_part=is_part)
         else:
-            design = encode(table, self.encoding, strict=self.strict, is_part=is_part, is_finite=is_finite)
+            design = encode(table, self.plan.encoding, strict=self.strict, is_part=is_part, is_finite=is_finite)
             X = self.terms(design.columns, design.X, self.formula)
-        y = design.y
-        assert y is not None
         try:
-            return design, X, self._marks(X, y)
-        except FloatingPointError:
+            return design, X, self._marks(table, design, X)
+        except TableError:
             if is_finite:  # products are checked more quickly than columns
                 return self.marked(table, is_part=is_part)
             if self.is_saved and isinstance(X, TermMatrix):
                 there, gaps = rows_with_values(X, design.gaps)
-                if len(there) < len(y):
-                    y, kept, columns = y[there], design.kept[there], design.columns.take(there)
-                    design, X = replace(design, y=y, kept=kept, gaps=gaps, columns=columns), X.take(there)
-                    return design, X, self._marks(X, y)
-            fault = ArrayRows(X, y, intercept=self.formula.intercept is not None).fault()
-            raise TableError(f"{table.name}: {fault}") from None
+                if len(there) < len(X):
+                    design, X = design.take(there, gaps=gaps), X.take(there)
+                    return design, X, self._marks(table, design, X)
+            raise
+
+    def _marks(self, table: Table, design: Design, X: Matrix) -> NDArray[np.uint8]:
+        return marks_of(table.name, X, design.labels, self.formula, self.agreement)
 
     def _in_order(self, table: Table, terms: Sequence[Term], *, is_part: bool) -> tuple[Design, Matrix]:
         """Return the rows that have a target and all terms; those of a model may look back at rows without a target."""
         name = self.formula.target
         with_gaps = self.is_saved and not self.strict
-        design = encode(table, self.encoding, strict=self.strict, with_target=not with_gaps, is_part=is_part)
+        design = encode(table, self.plan.encoding, strict=self.strict, with_target=not with_gaps, is_part=is_part)
         design = replace(design, columns=replace(design.columns, ordered=not is_part))
         check_order(design, terms)
         if with_gaps:
-            design = replace(design, y=column_values(table, self.encoding.target)[design.kept])
+            design = replace(design, y=column_values(table, self.plan.encoding.target)[design.kept])
         design, X = with_values(design, TermMatrix(with_target(design, name), terms))
-        assert design.y is not None
-        there = np.flatnonzero(~np.isnan(design.y))
-        if len(there) < len(design.y):
-            gaps = {**design.gaps, Gap(name, "no", ""): len(design.y) - len(there)}
-            y, kept, columns = design.y[there], design.kept[there], design.columns.take(there)
-            design, X = replace(design, X=design.X[there], y=y, kept=kept, columns=columns, gaps=gaps), X.take(there)
+        there = np.flatnonzero(~np.isnan(design.labels))
+        if len(there) < len(X):
+            gaps = {**design.gaps, Gap(name, "no", ""): len(X) - len(there)}
+            design, X = design.take(there, gaps=gaps), X.take(there)
         return design, X
 
     def rows(self, block: Table, around: NDArray[np.void] = NO_ROWS) -> BlockRows:
         """Judge the rows of a block; what is next to them, if they are a part, is `around`."""
         design, X, marks = self.marked(block, is_part=True, is_finite=True)
-        y, formula, kept, columns = design.y, self.formula, design.kept, design.columns
-        assert y is not None
+        y, formula, kept, columns = design.labels, self.formula, design.kept, design.columns
         assert isinstance(block.numbers, np.ndarray)
         n, numbers, off = len(y), block.numbers if len(y) == block.n_rows else block.numbers[kept], NONE
         nothing, codes, inside = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.intp), np.zeros(n, dtype=bool)
@@ -270,28 +261,11 @@ class RowRule:
                 codes[self.second.follow(columns, y, np.flatnonzero(wrong))] = 1
         return BlockRows(self, block, kept, design.gaps, X, columns, marks, labels, codes, off, inside)
 
-    def _marks(self, X: Matrix, y: FloatArray) -> NDArray[np.uint8]:
-        if not len(y):
-            return np.zeros(0, np.uint8)
-        mark = Mark(self.formula.coef, self.agreement, self.formula.link)
-        return ArrayRows(X, y, intercept=self.formula.intercept is not None).map(mark).to_numpy()
-
     def _places(self, X: Matrix, rows: NDArray[np.intp]) -> int | None:
         """Return to how many places what some rows imply is rounded."""
         if not self.is_saved or self.places is not None or self.pairs:  # for which nobody asks who looks for pairs
             return self.places
         return places_of(X[rows], self.formula, self.agreement)
-
-
-def _recognized(audit: Audit, *, is_all: bool) -> tuple[Catalogue, SecondRule | None]:
-    """Return the errors by which rows of a file are known: those of some rows, a second rule first."""
-    if not audit.is_rule:
-        return NOTHING, None
-    second = None if audit.second_rule is None else audit.second_rule.of_file(NONE, 0)
-    if is_all:
-        return KnownErrors.of_all(audit.kinds, audit.rule_rows, None if second is None else second.kind), second
-    catalogue = Catalogue.of(audit.kinds, audit.rule_rows)
-    return catalogue if second is None else replace(catalogue, kinds=(second.kind, *catalogue.kinds)), second
 
 
 def judge(block: Table, rule: RowRule, around: NDArray[np.void] = NO_ROWS) -> Judged:
@@ -396,9 +370,9 @@ class BlockRows:
 
     def judged(self) -> Judged:
         """Return what these rows add up to."""
-        groups = {}
-        if self.rule.group_column is not None:
-            groups = count_groups(self.block, self.rule.group_column, self.kept, self.labels.wrong)
+        group, groups = self.rule.plan.group_column, {}
+        if group is not None:
+            groups = count_groups(self.block, group, self.kept, self.labels.wrong)
         return Judged(
             self.block.n_rows,
             tally_of(self.marks),
@@ -422,14 +396,10 @@ class BlockRows:
         return dict(zip(numbers[known].tolist(), self.codes[index[known]].tolist(), strict=True))
 
     def _usage(self) -> NDArray[np.int64]:
-        usage = np.zeros((len(self.rule.used), 2), dtype=np.int64)
-        if self.rule.counts_usage:
-            agree = self.marks & AGREES > 0
-            usage[-1] = len(agree), np.count_nonzero(agree)  # the constant, if there is one
-            for place in range(len(self.rule.formula.terms)):
-                used = self.X[:, place] != 0
-                usage[place] = np.count_nonzero(used), np.count_nonzero(used & agree)
-        return usage
+        if not self.rule.counts_usage:
+            return np.zeros((len(self.rule.used), 2), dtype=np.int64)
+        counted = usage_of(self.X, self.marks & AGREES > 0, constant=self.rule.formula.intercept is not None)
+        return np.array([(one.n_rows, one.n_agree) for one in counted], dtype=np.int64).reshape(-1, 2)
 
     def _worst(self) -> Worst:
         index = self.off[~self.apart[self.off]]
@@ -447,7 +417,7 @@ class BlockRows:
         """Return the wrong rows, and those set apart, as the audit has them."""
         index = np.flatnonzero(self.labels.wrong | self.apart)
         rows, given, implied = self.kept[index], self.labels.given[index], self.labels.implied[index]
-        names = dict.fromkeys([*self.rule._shown, *self.block.column_names])
+        names = dict.fromkeys([*self.rule.plan.naming, *self.block.column_names])
         cells = {name: self.block.column(name).take(pa.array(rows)) for name in names}
         words = pa.array([UNDER_ANOTHER_RULE, *(kind.label for kind in self.rule.catalogue.kinds)], pa.string())
         values = judged_values(given, implied, self.labels.wrong[index], words.take(pa.array(self.codes[index])))
@@ -460,4 +430,4 @@ class BlockRows:
         rows = RuleRows(self.X, own.formula, own.agreement, self.labels, self.columns)
         rounding, usual = (own.places, own.ways), own.catalogue.usual
         changes = Corrections.of(self.block.n_rows, self.kept, rows, kinds, rounding, own.left_open, usual=usual)
-        return changes.applied(self.block, own.encoding.target, own.whole_numbers).arrow
+        return changes.applied(self.block, own.plan.encoding.target, own.whole_numbers).arrow

@@ -165,13 +165,15 @@ class ListAudit(Audit):
         rest = sum(kind.rows for kind in self.kinds.kinds if kind.family == UNEXPLAINED)
         yield rest, ("follows", "follow"), "none of these" if explained or self.n_last_place else "none"
 
+    @property
+    def _fits(self) -> BoolArray:
+        """Which judged rows agree with each rule: (n, number of rules)."""
+        return np.column_stack([rule.listed.fits for rule in self.rules])
+
     @cached_property
     def names(self) -> NDArray[np.str_]:
         """The rule of each judged row: "1", "1 or 2", "none"."""
-        if not self.rules:
-            return np.full(len(self.given), NONE)
-        fits = np.column_stack([rule.listed.fits for rule in self.rules])
-        patterns, which = np.unique(fits, axis=0, return_inverse=True)
+        patterns, which = np.unique(self._fits, axis=0, return_inverse=True)
         words = [OR.join(str(k + 1) for k in np.flatnonzero(row)) or NONE for row in patterns]
         return np.array(words)[which.ravel()]
 
@@ -188,7 +190,7 @@ class ListAudit(Audit):
     @cached_property
     def implied(self) -> FloatArray:
         """What the rule of each judged row gives; NaN for rows that follow none."""
-        fits = np.column_stack([rule.listed.fits for rule in self.rules])
+        fits = self._fits
         first = self.values[np.arange(len(fits)), fits.argmax(axis=1)]
         return np.where(fits.any(axis=1), first, np.nan)
 
@@ -261,13 +263,13 @@ class ListAudit(Audit):
             **{f"rule {k}": self.values[order, k - 1] for k in range(1, len(self.rules) + 1)},
             "what happened": self.kinds.of(order),
         }
-        cells = self.table.cells(list(dict.fromkeys([*self._shown(), *others])), numbers)
+        cells = self.table.cells(list(dict.fromkeys([*self.plan.naming, *others])), numbers)
         found = audit_columns(self.numbers_of(numbers) + 1, cells, values)
         return {name: cells if isinstance(cells, list) else cells.tolist() for name, cells in found.items()}
 
-    def none_rows(self, most: int) -> dict[str, list[Any]]:
+    def none_rows(self, most: int, others: Sequence[str] = ()) -> dict[str, list[Any]]:
         """Return the same of rows that follow none of the rules: those that nothing explains first."""
-        return self.under_rules(self.order[: min(most, self.n_wrong)])
+        return self.under_rules(self.order[: min(most, self.n_wrong)], others)
 
     def report(self, facts: Mapping[str, str] | None = None) -> Report:
         """Return the page that shows it."""
@@ -284,7 +286,7 @@ class ListAudit(Audit):
                 "explanation": self.explanation,
                 "when": self.when,
                 "coefficients": self.coefficients(),
-                "rows": self.under_rules(self.order[: min(MOST_NONE_ROWS, self.n_wrong)], self._read()),
+                "rows": self.none_rows(MOST_NONE_ROWS, self._read()),
                 "notices": self.notices,
                 "facts": {**(facts or {}), "versions": versions()},
             }
@@ -326,23 +328,23 @@ class _Listed:
 
 def check_list_request(request: Request) -> None:
     """Raise ValueError for what makes no sense together with a list of rules."""
-    asked = {
-        "model": request.model == "relu",
-        "inliers": request.inliers == "noisy",
-        "error_unit": request.error_unit is not None,
-        "errors": request.errors != "arbitrary",
-        "wrong_at_most": request.wrong_at_most != 0.5,
-    }
-    reasons = {
-        "model": "the rules of a list are sums of terms",
-        "inliers": "rows that follow a rule up to noise cannot be distinguished from those of another rule",
-        "error_unit": "its tests take rows to be independent of each other",
-        "errors": "its sentence names that assumption, and no declaration makes a list certain",
-        "wrong_at_most": "it does not rest on how many labels are wrong",
-    }
-    for name, is_asked in asked.items():
+    for name, is_asked, reason in (
+        ("model", request.model == "relu", "the rules of a list are sums of terms"),
+        (
+            "inliers",
+            request.inliers == "noisy",
+            "rows that follow a rule up to noise cannot be distinguished from those of another rule",
+        ),
+        ("error_unit", request.error_unit is not None, "its tests take rows to be independent of each other"),
+        (
+            "errors",
+            request.errors != "arbitrary",
+            "its sentence names that assumption, and no declaration makes a list certain",
+        ),
+        ("wrong_at_most", request.wrong_at_most != 0.5, "it does not rest on how many labels are wrong"),
+    ):
         if is_asked:
-            raise ValueError(f"{name} cannot be combined with rules, which asks for a list: {reasons[name]}")
+            raise ValueError(f"{name} cannot be combined with rules, which asks for a list: {reason}")
 
 
 def list_rules(table: Table, request: Request, most: int | Literal["auto"]) -> Audit:
@@ -350,7 +352,6 @@ def list_rules(table: Table, request: Request, most: int | Literal["auto"]) -> A
 
     Columns that no rule uses cost no rows: where they have gaps, rules are looked for once more without them.
     """
-    check_list_request(request)
     found = _listed(table, request, most)
     if not isinstance(found, ListAudit):
         return found
@@ -395,15 +396,14 @@ def _terms_left(
 ) -> tuple[tuple[Term, ...], Audit | None]:
     """Return terms beyond the plain columns that the rows left ask for, and the fit of one rule, if it was made."""
     if best.found.rules:
-        left = _some_of(question, np.flatnonzero(best.found.unexplained))
+        rows = np.flatnonzero(best.found.unexplained)
+        left = replace(
+            question, columns=question.columns.take(rows), X=question.X[rows], y=question.y[rows], units=None
+        )
         return _terms_beyond(question, find_rule(left, options_of(request))), None
     alone = find(table, request)
     of_these_rows = alone.audit.n_judged == len(question.y)
     return _terms_beyond(question, alone.answer) if of_these_rows else (), alone.audit
-
-
-def _some_of(question: RuleQuestion, rows: np.ndarray) -> RuleQuestion:
-    return replace(question, columns=question.columns.take(rows), X=question.X[rows], y=question.y[rows], units=None)
 
 
 def _terms_beyond(question: RuleQuestion, answer: FoundRule) -> tuple[Term, ...]:

@@ -87,7 +87,7 @@ class SavedModel:
             agreement=replace(self.agreement, inputs=widths),
         )
 
-    def beside(self, column_names: Collection[str]) -> SavedModel:
+    def for_columns(self, column_names: Collection[str]) -> SavedModel:
         """Return the same for a table with these columns: without those of its segment, no rows are set apart."""
         if self.segment is None or self.segment.is_in(column_names):
             return self

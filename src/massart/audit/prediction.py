@@ -20,7 +20,7 @@ from massart.audit.table_audit import ROW, Audit
 from massart.certificate import Certificate, Span, Verdict, certify_counts
 from massart.report import Notice
 from massart.rows import AGREES, LAST_PLACE, Callback, ahead, silent
-from massart.tables import Gap, Plan, Stream, Table, column_values, free_name, left_out
+from massart.tables import Gap, Stream, Table, column_values, free_name, left_out
 
 
 def compared_with(model: SavedModel, rule: RowRule, table: Table, *, is_part: bool = False) -> Audit:
@@ -28,10 +28,9 @@ def compared_with(model: SavedModel, rule: RowRule, table: Table, *, is_part: bo
     design, X, marks = rule.marked(table, is_part=is_part)
     agree, last_place = marks & AGREES > 0, marks & LAST_PLACE > 0
     certificate = certificate_of(model, len(marks), int(agree.sum()), int(last_place.sum()))
-    plan = Plan(model.encoding, rule.id_column, rule.group_column, ())
     notices = (*table.remarks, *left_out(design.gaps, design.n_total, refit=False), *design.remarks)
     answer = model.formula, certificate, agree, last_place, notices
-    return Audit(table, plan, design, X, *answer, saved=model, segment=rule.segment)
+    return Audit(table, rule.plan, design, X, *answer, saved=model, segment=rule.segment)
 
 
 def certificate_of(model: SavedModel, n_rows: int, n_agree: int, n_last_place: int) -> Certificate:
@@ -101,7 +100,7 @@ def predicted(
 
     `found` is what a check of it said, and `listed` the wrong rows with their error types, if it did not keep them all.
     """
-    model = model.weighed.beside(rows.column_names)
+    model = model.weighed.for_columns(rows.column_names)
     if isinstance(rows, Table):
         yield apply_model(model, rows, id_column=id_column, found=found)
         return
@@ -128,7 +127,7 @@ def apply_model(
     Rows are marked as they are when a formula is found, so that a table judges its rows alike by `audit_table` and by
     the model that this made; `found` is what a check of it said, if there was one.
     """
-    model = model.weighed.beside(table.column_names)
+    model = model.weighed.for_columns(table.column_names)
     target = model.encoding.target
     if found is None and target.column in table.column_names and not np.isnan(column_values(table, target)).all():
         found = compared_with(model, RowRule.of_model(model), table).chained

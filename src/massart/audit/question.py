@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from massart.audit.implied import check_order, plain_terms, with_target, with_values
+from massart.audit.judged import ROWS_KEPT
 from massart.audit.segments import TableCovariates
 from massart.audit.table_audit import Audit
 from massart.certificate import SECOND_LOOK, Assumption
@@ -57,7 +58,7 @@ class Request(FitOptions):
     ] = None
     rows_kept: Annotated[
         int, Option("Wrong rows of a file larger than memory that are kept, those that are farthest off.", least=1)
-    ] = 25_000
+    ] = ROWS_KEPT
     callback: Annotated[Callback, Option("Called with a `Progress` now and then.")] = silent
 
     @property
@@ -154,10 +155,18 @@ def prepare(sample: ReadSample, request: Request) -> Prepared:
             return prepare(replace(sample, unused=[*sample.unused, *unread]), request)
         check_order(design, asked)
         if any(term.n_unknown for term in asked):
-            constants = _constants_in(asked, design, request, intercept=intercept)
+            constants = find_constants(
+                design.columns,
+                asked,
+                design.labels,
+                np.random.default_rng(request.seed),
+                request.budget,
+                half_unit=None if request.tolerance == "auto" else max(float(request.tolerance), 1e-300),
+                intercept=intercept,
+                link=KINDS.get(request.model, IDENTITY),
+            )
             asked = constants.terms
         design, matrix = with_values(design, TermMatrix(with_target(design, target), asked))
-    assert design.y is not None
     assert isinstance(design.X, np.ndarray)
     asked_for = request.features is not None
     covariates = TableCovariates.of(table, plan, design, excluded=request.exclude, asked=asked_for, drawn=sample.drawn)
@@ -165,7 +174,7 @@ def prepare(sample: ReadSample, request: Request) -> Prepared:
         design.columns,
         plain_terms(plan.encoding),
         design.X,
-        design.y,
+        design.labels,
         intercept,
         precision_of_columns(table, plan.encoding),
         Covariates(covariates.scan, covariates.drawn),
@@ -209,8 +218,7 @@ def _numbers_of(sample: ReadSample, plan: Plan, request: Request) -> Design:
     design = encode(sample.table, plan.encoding, strict=request.strict)
     for name, values in design.columns.numbers.items():
         check_size(sample.table, name, values, SQUARE_IS_FINITE, design.kept)
-    assert design.y is not None
-    check_size(sample.table, request.column, design.y, LARGEST_LABEL, design.kept)
+    check_size(sample.table, request.column, design.labels, LARGEST_LABEL, design.kept)
     return replace(design, columns=replace(design.columns, ordered=sample.ordered))
 
 
@@ -227,21 +235,6 @@ def _asked(design: Design, request: Request) -> tuple[tuple[Term, ...], bool]:
     if alone is not None:
         raise TermError(f"the term {alone} uses the target {target!r} itself; only lag({target}) may")
     return found, intercept
-
-
-def _constants_in(asked: tuple[Term, ...], design: Design, request: Request, *, intercept: bool) -> FoundConstants:
-    """Return the terms with what was found for each ``?`` in them."""
-    assert design.y is not None
-    return find_constants(
-        design.columns,
-        asked,
-        design.y,
-        np.random.default_rng(request.seed),
-        request.budget,
-        half_unit=None if request.tolerance == "auto" else max(float(request.tolerance), 1e-300),
-        intercept=intercept,
-        link=KINDS.get(request.model, IDENTITY),
-    )
 
 
 def check_size(table: Table, name: str, values: FloatArray, most: float, kept: NDArray[np.intp] | None = None) -> None:

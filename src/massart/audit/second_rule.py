@@ -73,8 +73,16 @@ class SecondRule:
         return replace(self, rows=rows, n_rows=n_rows, is_of_some=True)
 
     def follow(self, columns: Columns, given: FloatArray, some: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return those of some rows that follow it, given all of them."""
-        return _following(self.formula, self.agreement, columns, given, some)
+        """Return those of some rows that follow it, given all of them; columns that it does not use are not read."""
+        if not len(some):
+            return some
+        formula, agreement = self.formula, self.agreement
+        places = [j for j, term in enumerate(formula.all_terms) if term.coef]
+        constant = [np.ones(len(some))] if formula.intercept is not None and formula.intercept.coef else []
+        X = np.column_stack([np.zeros((len(some), 0)), TermMatrix(columns, _used(formula))[some], *constant])
+        if agreement.inputs:
+            agreement = replace(agreement, inputs=tuple(agreement.inputs[j] for j in places))
+        return some[agreement.agree(X, given[some], formula.coef[places])]
 
 
 def second_rule_of(audit: Audit, unexplained: NDArray[np.intp]) -> SecondRule | None:
@@ -83,8 +91,8 @@ def second_rule_of(audit: Audit, unexplained: NDArray[np.intp]) -> SecondRule | 
     It is a sum of the plain columns and the terms of the first rule.
     """
     n, agreement, columns = len(audit.given), audit.agreement, audit.design.columns
-    at_hand = audit.chains is None and audit.saved is None and columns.n_rows == n
-    if not audit.is_rule or not at_hand or agreement.level is Level.NOISE:
+    is_in_memory = audit.chains is None and audit.saved is None and columns.n_rows == n
+    if not audit.is_rule or not is_in_memory or agreement.level is Level.NOISE:
         return None
     if len(unexplained) < max(FEWEST_ROWS, FEWEST_SHARE * n):
         return None
@@ -110,9 +118,10 @@ def second_rule_of(audit: Audit, unexplained: NDArray[np.intp]) -> SecondRule | 
     if found is None:
         return None
     formula = composed(audit.formula.target, terms, (found.coef, found.fractions), X[found.fits & audit.wrong])
+    second = SecondRule(formula, found.agreement, found.test, np.empty(0, dtype=np.intp), 0)
     # Those with a rarer explanation, too: the frequent one goes first.
-    rows = _following(formula, found.agreement, columns, audit.given, np.flatnonzero(audit.wrong))
-    return SecondRule(formula, found.agreement, found.test, rows, len(rows))
+    rows = second.follow(columns, audit.given, np.flatnonzero(audit.wrong))
+    return replace(second, rows=rows, n_rows=len(rows))
 
 
 def _tolerance(agreement: Agreement) -> float | Literal["auto"]:
@@ -122,20 +131,6 @@ def _tolerance(agreement: Agreement) -> float | Literal["auto"]:
 def _used(formula: Formula) -> list[Term]:
     """Return the terms of a formula that count."""
     return [term.term for term in formula.terms if term.coef and term.term is not None]
-
-
-def _following(
-    formula: Formula, agreement: Agreement, columns: Columns, given: FloatArray, some: NDArray[np.intp]
-) -> NDArray[np.intp]:
-    """Return those of some rows that agree with a formula; columns that it does not use are not read."""
-    if not len(some):
-        return some
-    places = [j for j, term in enumerate(formula.all_terms) if term.coef]
-    constant = [np.ones(len(some))] if formula.intercept is not None and formula.intercept.coef else []
-    X = np.column_stack([np.zeros((len(some), 0)), TermMatrix(columns, _used(formula))[some], *constant])
-    if agreement.inputs:
-        agreement = replace(agreement, inputs=tuple(agreement.inputs[j] for j in places))
-    return some[agreement.agree(X, given[some], formula.coef[places])]
 
 
 def _terms_of(audit: Audit) -> tuple[tuple[Term, ...], int]:

@@ -18,7 +18,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from massart.audit.error_types import RowErrorTypes
 from massart.audit.explanations import NO_ROWS
 from massart.audit.finding import Found, find
 from massart.audit.fixing import rewritten
@@ -35,7 +33,7 @@ from massart.audit.judging import RowRule, Writer, judge_blocks, numbered, paire
 from massart.audit.question import Call, ReadSample
 from massart.audit.table_audit import Audit, Whole
 from massart.certificate import Certificate, Verdict
-from massart.report import Notice
+from massart.report import Notice, Usage
 from massart.rows import AGREES, LAST_PLACE, Progress, ahead
 from massart.tables import (
     TOTAL,
@@ -76,7 +74,13 @@ def audit_stream(stream: Stream, call: Call) -> Audit:
     fixed = call.fixed if call.force or found.audit.is_certain else None
     while True:
         try:
-            with _writers(rule.is_rule, call.audit, fixed) as (write_audit, write_fixed):
+            with contextlib.ExitStack() as stack:
+                write_audit, write_fixed = (
+                    stack.enter_context(table_writer(path, harmless=harmless))
+                    if rule.is_rule and path is not None
+                    else None
+                    for path, harmless in ((call.audit, True), (fixed, False))
+                )
                 judged = engine.judged(rule, write_audit, write_fixed)
                 certificate = found.answer.recovery.verdicts[0](judged.tally)
                 verdict = certificate.verdict
@@ -104,20 +108,6 @@ def _check(call: Call) -> None:
         raise ValueError("missing targets are filled in where the whole table is in memory: raise --max-memory")
 
 
-@contextlib.contextmanager
-def _writers(
-    is_rule: bool, audit: str | Path | None, fixed: str | Path | None
-) -> Iterator[tuple[Writer | None, Writer | None]]:
-    """Yield what writes the wrong rows and the table put right, where a file is asked for; nothing without a rule."""
-    with contextlib.ExitStack() as stack:
-
-        def writer(path: str | Path | None, harmless: bool) -> Writer | None:
-            asked = is_rule and path is not None
-            return stack.enter_context(table_writer(path, harmless=harmless)) if asked and path is not None else None
-
-        yield writer(audit, True), writer(fixed, False)
-
-
 def _assembled(gathered: Gathered, found: Found, rule: RowRule, judged: Judged, certificate: Certificate) -> Audit:
     """Return the audit of the rows that were kept, with what all rows say."""
     audit, worst = found.audit, judged.worst.pruned()
@@ -127,16 +117,13 @@ def _assembled(gathered: Gathered, found: Found, rule: RowRule, judged: Judged, 
     design, _, marks = rule.marked(table, is_part=False)
     formula = found.formula(certificate)
     X = rule.terms(design.columns, design.X, formula)
-    codes = judged.looked_at | dict(zip(worst.rows["number"].tolist(), worst.rows["code"].tolist(), strict=True))
-    at_hand = np.array([codes.get(number, 0) for number in table.numbers[design.kept].tolist()])
-    usage = [(0, 0)] * len(formula.all_terms)
-    for place, (n, agree) in zip(rule.used, judged.usage.tolist(), strict=True):
-        usage[place] = n, agree
-    kinds = RowErrorTypes.of_codes(at_hand, rule.catalogue.kinds, judged.kinds.tolist())
+    usage = [Usage(0, 0)] * len(formula.all_terms)
+    for place, counts in zip(rule.used, judged.usage.tolist(), strict=True):
+        usage[place] = Usage(*counts)
+    kinds = judged.error_types(table.numbers[design.kept], rule.catalogue.kinds)
     second = None
     if rule.second is not None and judged.kinds[1]:
-        label = rule.second.kind.label
-        rows = np.flatnonzero([word == label for word in kinds.of(np.arange(len(at_hand)))])
+        rows = np.flatnonzero(kinds.of(np.arange(len(kinds.codes))) == rule.second.kind.label)
         second = rule.second.of_file(rows, int(judged.kinds[1]))
     of_rows = {*audit.plan.of_rows, *(each for each in audit.notices if isinstance(each, Notice))}
     about = (
@@ -146,7 +133,7 @@ def _assembled(gathered: Gathered, found: Found, rule: RowRule, judged: Judged, 
     )
     return Audit(
         table,
-        replace(audit.plan, encoding=rule.encoding),
+        rule.plan,
         design,
         X,
         formula,

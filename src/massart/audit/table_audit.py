@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from massart.audit.chains import Chains, chains_of
+from massart.audit.changes import NO_COLUMNS
 from massart.audit.error_types import (
     BEFORE_IS_WRONG,
     UNDER_ANOTHER_RULE,
@@ -46,7 +47,7 @@ from massart.report import (
     explain_saved,
     usage_of,
 )
-from massart.rows import AGREES, KINDS, LAST_PLACE, Agreement, BoolArray, FloatArray
+from massart.rows import AGREES, KINDS, LAST_PLACE, Agreement, BoolArray, FloatArray, tally_of
 from massart.rules import Columns, Formula, Matrix, Rates, plain_number, rates_by_level
 from massart.tables import Design, Plan, Table, TableError, column_values, encode, frame_like, free_name, groups_of
 
@@ -66,8 +67,7 @@ class Whole:
     judged: Judged
     # (m,), kept rows that were drawn at random; the others are rare by their columns, or the worst
     drawn: BoolArray
-    # for each coefficient the rows that use it, and those of them that agree; empty where these were not counted
-    usage: tuple[tuple[int, int], ...]
+    usage: tuple[Usage, ...]  # of each coefficient; empty where this was not counted
     kinds: RowErrorTypes  # what happened in each kept row that was judged, and in how many of all
     places: int | None  # to which implied values are rounded
     second_rule: SecondRule | None = None  # which wrong rows follow
@@ -161,24 +161,26 @@ class Audit:
         return self.design.n_total if self.whole is None else self.whole.judged.n_rows
 
     @cached_property
-    def _counts(self) -> tuple[int, int, int]:
-        """The judged rows of the table or file, those that agree, and those off by one unit of the last place."""
-        if self.whole is None:
-            last_place = self.last_place & ~self.agree
-            return len(self.agree), int(np.count_nonzero(self.agree)), int(np.count_nonzero(last_place))
-        tally = self.whole.judged.tally
-        last_place = _MARKS & (AGREES | LAST_PLACE) == LAST_PLACE
-        return int(tally.sum()), int(tally[_MARKS & AGREES > 0].sum()), int(tally[last_place].sum())
+    def _tally(self) -> FloatArray:
+        """The judged rows of the table or file by their marks."""
+        if self.whole is not None:
+            return self.whole.judged.tally
+        return tally_of((self.agree * AGREES | self.last_place * LAST_PLACE).astype(np.uint8))
 
     @property
     def n_judged(self) -> int:
         """Number of judged rows."""
-        return self._counts[0]
+        return int(self._tally.sum())
 
     @property
     def n_agree(self) -> int:
         """Number of judged rows that follow the formula."""
-        return self._counts[1]
+        return int(self._tally[_MARKS & AGREES > 0].sum())
+
+    @property
+    def n_last_place(self) -> int:
+        """Number of rows that are off by one unit of the last place."""
+        return int(self._tally[_MARKS & (AGREES | LAST_PLACE) == LAST_PLACE].sum())
 
     @cached_property
     def wrong(self) -> BoolArray:
@@ -207,28 +209,29 @@ class Audit:
         """Judged rows that are set apart."""
         return self._in_segment & ~self.agree & ~self.last_place & (self.segment_apart is not None)
 
+    @cached_property
+    def _segment_counts(self) -> tuple[int, int]:
+        """Judged rows in that segment, and those of them that neither agree nor are off by a last place only."""
+        if self.whole is not None:
+            n, k = self.whole.judged.segment.tolist()
+            return n, k
+        off = self._in_segment & ~self.agree & ~self.last_place
+        return int(self._in_segment.sum()), int(off.sum())
+
     @property
     def n_apart(self) -> int:
         """Number of rows that are set apart."""
-        return int(self.apart.sum() if self.whole is None else self.whole.judged.segment[1])
+        return 0 if self.segment_apart is None else self._segment_counts[1]
 
     @property
     def segment_facts(self) -> SegmentFacts | None:
         """The segment in which rows that do not follow the formula crowd, in words and numbers."""
         if self.segment is None or not self.is_rule:
             return None
-        off = self._in_segment & ~self.agree & ~self.last_place
-        n, k = int(self._in_segment.sum()), int(off.sum())
-        if self.whole is not None:
-            n, k = self.whole.judged.segment.tolist()
+        n, k = self._segment_counts
         off_elsewhere = self.n_judged - self.n_agree - self.n_last_place - k
         rule = "" if self.segment_rule is None else str(self.segment_rule)
         return SegmentFacts(self.segment.where, n, k, self.n_judged - n, off_elsewhere, rule)
-
-    @property
-    def n_last_place(self) -> int:
-        """Number of rows that are off by one unit of the last place."""
-        return self._counts[2]
 
     @property
     def wrong_share(self) -> float:
@@ -269,8 +272,7 @@ class Audit:
     @property
     def given(self) -> FloatArray:
         """The target of the judged rows, as the table has it."""
-        assert self.design.y is not None
-        return self.design.y
+        return self.design.labels
 
     @cached_property
     def rates(self) -> tuple[Rates, ...]:
@@ -342,10 +344,10 @@ class Audit:
         return found.with_kind(RowErrorType(BEFORE_IS_WRONG, 0, BEFORE_IS_WRONG), np.flatnonzero(self.chains.follows))
 
     @property
-    def columns(self) -> Columns | None:
+    def columns(self) -> Columns:
         """The columns of the judged rows, where these are here as they are."""
         columns = self.design.columns
-        return columns if columns.n_rows == len(self.design.kept) else None
+        return columns if columns.n_rows == len(self.design.kept) else NO_COLUMNS
 
     @property
     def labels(self) -> RowLabels:
@@ -406,7 +408,7 @@ class Audit:
         """Return the same columns of some judged rows, as lists of plain values; the rank is their order here."""
         numbers = self.design.kept[order]
         columns = audit_columns(
-            self.numbers_of(numbers) + 1, self.table.cells(self._shown(), numbers), self._judged(order)
+            self.numbers_of(numbers) + 1, self.table.cells(self.plan.naming, numbers), self._judged(order)
         )
         return {name: values if isinstance(values, list) else values.tolist() for name, values in columns.items()}
 
@@ -416,7 +418,7 @@ class Audit:
 
     def _in_full(self, numbers: NDArray[np.intp], values: Mapping[str, Any]) -> Any:
         """Put all columns of the table before the values, those that name a row first."""
-        names = dict.fromkeys([*self._shown(), *self.table.column_names])
+        names = dict.fromkeys([*self.plan.naming, *self.table.column_names])
         rows = self.table.arrow.select([*names]).take(pa.array(numbers))
         found = audit_columns(self.numbers_of(numbers) + 1, dict(zip(names, rows.columns, strict=True)), values)
         return found if self.frame is None else frame_like(self.frame, found, numbers)
@@ -466,13 +468,13 @@ class Audit:
     def usage(self) -> tuple[Usage, ...]:
         """Return how many rows use each coefficient, and how many of them agree."""
         if self.whole is not None:
-            return tuple(Usage(*facts) for facts in self.whole.usage)
+            return self.whole.usage
         return usage_of(self.X, self.agree, constant=self.formula.intercept is not None)
 
     def findings(self, facts: Mapping[str, str] | None = None) -> Findings:
         """Return what a report shows."""
         inputs = self._read()
-        shown = self._shown()
+        shown = self.plan.naming
 
         def cells(rows: NDArray[np.intp]) -> Mapping[str, Sequence[object]]:
             numbers = self.design.kept[rows]
@@ -535,10 +537,6 @@ class Audit:
                 if len(names) <= len(codes):
                     return codes[self.design.kept]
         return None
-
-    def _shown(self) -> list[str]:
-        """Return the columns that name a row."""
-        return list(dict.fromkeys(c for c in (self.plan.id_column, self.plan.group_column) if c is not None))
 
 
 def count_groups(table: Table, column: str, kept: NDArray[np.intp], wrong: BoolArray) -> dict[str, tuple[int, int]]:

@@ -7,7 +7,7 @@ and read back for others, possibly from a file of unknown origin, so `Encoding.f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, TypeAlias, get_type_hints
 
 import numpy as np
@@ -227,6 +227,17 @@ class Design:
     def notices(self) -> tuple[str, ...]:
         """Rows left out, counted by column, and units that were assumed, as sentences."""
         return (*left_out(self.gaps, self.n_total), *self.remarks)
+
+    @property
+    def labels(self) -> FloatArray:
+        """The target of the rows, which was asked for."""
+        assert self.y is not None
+        return self.y
+
+    def take(self, rows: NDArray[np.intp], **others: Any) -> Design:
+        """Return some of the rows, with other gaps or remarks."""
+        y, columns = None if self.y is None else self.y[rows], self.columns.take(rows)
+        return replace(self, X=self.X[rows], y=y, columns=columns, kept=self.kept[rows], **others)
 
 
 def encode(

@@ -411,6 +411,11 @@ class Plan:
     notices: tuple[str, ...]  # sentences: what was left out, and what was interpreted
     of_rows: tuple[str, ...] = ()  # those of them that say what the values of a column in these rows are like
 
+    @property
+    def naming(self) -> list[str]:
+        """The columns that name a row."""
+        return [*dict.fromkeys(name for name in (self.id_column, self.group_column) if name is not None)]
+
 
 def make_plan(
     table: Table,

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from massart.audit.error_types import LAST_PLACE as OFF_BY_A_PLACE
 from massart.audit.error_types import Catalogue, RowErrorTypes, kinds_of
@@ -226,23 +225,24 @@ class _Reading:
 
     def audit(self, rows_drawn: int, path: str | Path | None, listed: list[pa.Table] | None) -> Audit:
         """Compare all rows; where not all wrong rows were kept, list what happened in each of them."""
-        n_rows, kept = self.stream.n_rows, list[Table]()
-        drawn = np.sort(np.random.default_rng(0).choice(n_rows, min(n_rows, rows_drawn), replace=False))
-        rule = replace(self.rule, pairs=True, counts_usage=self.in_full)
-        judged = judge_blocks(_keeping(self.blocks(), drawn, kept), rule)
-        worst = judged.worst.pruned()
-        some = replace(kept[-1], arrow=pa.concat_tables([block.arrow for block in kept]), numbers=drawn)
-        table, is_drawn = worst.joined(some, np.ones(len(drawn), dtype=bool))
+        stream = self.stream
+        rng, n_rows = np.random.default_rng(0), stream.n_rows
+        drawn = np.sort(rng.choice(n_rows, min(n_rows, rows_drawn), replace=False))
+        rule = replace(self.rule, pairs=True, counts_usage=self.in_full, asked=drawn)
+        judged = judge_blocks(self.blocks(), rule)
+        kept = judged.kept.pruned()
+        arrow, numbers = (*kept.tables, stream.schema.empty_table())[0], kept.rows["number"]
+        table = Table(arrow, stream.name, stream.decimal, stream.spellings, numbers, stream.files)
         found = compared_with(self.model, self.rule, table, is_part=True)
         whole = Whole(
             judged,
-            is_drawn,
+            np.isin(numbers, drawn),
             tuple(Usage(*counts) for counts in judged.usage.tolist()) if self.in_full else (),
             RowErrorTypes(np.zeros(len(found.agree), dtype=np.intp), ()),
             places_of(found.X, found.formula, found.agreement),
         )
         found = replace(found, whole=whole)
-        labels = replace(found.labels, around=worst.rows["around"].ravel())
+        labels = replace(found.labels, around=kept.rows["around"][kept.rows["size"] >= 0].ravel())
         rows = replace(found.rule_rows, labels=labels)
         kinds = kinds_of(rows)
         n_judged, n_agree, n_last_place = found.n_judged, found.n_agree, found.n_last_place
@@ -250,9 +250,9 @@ class _Reading:
         notices = left_out(judged.gaps, judged.n_rows, refit=False)
         if is_read_again := n_wrong > n_listed or (path is not None and found.n_apart > 0):
             catalogue = Catalogue.of(kinds, rows)
-            rule = replace(rule, catalogue=catalogue, looked_at=found.numbers_of(found.design.kept), pairs=False)
+            rule = replace(rule, catalogue=catalogue, asked=numbers, pairs=False)
             rule = paired(rule, judged) if catalogue.has_pairs else rule
-            kinds = self._listed(rule, path, listed).error_types(rule.looked_at, rule.catalogue.kinds)
+            kinds = self._listed(rule, path, listed).error_types(numbers[found.design.kept], rule.catalogue.kinds)
         if n_wrong > n_listed:
             notices = (*notices, Notice("listed", n=n_listed))
         # Of those off by a last place only some were kept.
@@ -294,13 +294,3 @@ def _broken_in(audit: Audit) -> Iterator[Notice]:
     if found is not None and found.is_accused:
         facts = replace(audit, segment=covariates.named(found)).segment_facts
         yield from [] if facts is None else [Notice("broken", facts=facts)]
-
-
-def _keeping(blocks: Iterable[Table], numbers: NDArray[np.intp], kept: list[Table]) -> Iterator[Table]:
-    """Yield blocks, and keep their rows of some numbers, which are in order."""
-    for block in blocks:
-        assert block.numbers is not None
-        start, stop = np.searchsorted(numbers, [block.numbers[0], block.numbers[-1] + 1])
-        some = pa.array(numbers[start:stop] - block.numbers[0])
-        kept.append(replace(block, arrow=block.arrow.take(some), numbers=None))
-        yield block

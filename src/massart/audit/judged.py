@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from massart.audit.error_types import MOST_EXAMPLES, RowErrorType, RowErrorTypes
 from massart.audit.explanations import NO_ROWS
 from massart.rows import BoolArray, FloatArray
-from massart.tables import Table
 
 MOST_PAIRED = 2_000_000
 """Wrong rows among which swapped ones are looked for; among more, many have a partner by chance."""
@@ -23,53 +22,49 @@ ROWS_KEPT = 25_000
 """Wrong rows of a file that are kept, those with the largest residuals: what a report shows of a large one."""
 
 NONE = np.empty(0, dtype=np.intp)
-WORST_ROWS = np.dtype([("number", np.intp), ("size", np.float64), ("code", np.intp), ("around", NO_ROWS.dtype, 2)])
+KEPT_ROWS = np.dtype(
+    [("number", np.intp), ("size", float), ("code", np.intp), ("asked", bool), ("around", NO_ROWS.dtype, 2)]
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Worst:
-    """The rows with the largest residuals, and the first ones of each error type, with their cells."""
+class KeptRows:
+    """The rows with the largest residuals, the first ones of each error type, and those asked for, with their cells."""
 
     most: int  # how many of the largest are kept
     tables: tuple[pa.Table, ...] = ()
-    # of the rows of all tables: the number in the file, the size of the residual, the code of the error type, and the
-    # rows before and after it, or other rows where nothing is
-    rows: NDArray[np.void] = field(default_factory=lambda: np.empty(0, WORST_ROWS))
+    # of the rows of all tables, in order: the number in the file, the size of the residual (-1 of those that are kept
+    # for having been asked for), the code of the error type, whether they were asked for, and the rows before and after
+    # those with a size, or other rows where nothing is
+    rows: NDArray[np.void] = field(default_factory=lambda: np.empty(0, KEPT_ROWS))
 
-    def __add__(self, other: Worst) -> Worst:
-        """Return the worst of both; the rows of `other` come later."""
-        both = Worst(self.most, (*self.tables, *other.tables), np.concatenate([self.rows, other.rows]))
-        return both.pruned() if len(both.rows) > 2 * self.most else both
+    def __add__(self, other: KeptRows) -> KeptRows:
+        """Return those of both; the rows of `other` come later."""
+        both = KeptRows(self.most, (*self.tables, *other.tables), np.concatenate([self.rows, other.rows]))
+        return both.pruned() if np.count_nonzero(both.rows["size"] >= 0) > 2 * self.most else both
 
-    def pruned(self) -> Worst:
+    def pruned(self) -> KeptRows:
         """Return no more than are needed."""
         if not self.tables:
             return self
-        stay = largest(self.most, self.rows["size"], self.rows["code"])
+        rows = self.rows.copy()
+        rows["size"][~largest(self.most, rows["size"], rows["code"])] = -1
+        stay = np.flatnonzero(rows["asked"] | (rows["size"] >= 0))
         table = pa.concat_tables(self.tables).take(pa.array(stay)).combine_chunks()
-        return Worst(self.most, (table,), self.rows[stay])
+        return KeptRows(self.most, (table,), rows[stay])
 
-    def joined(self, table: Table, drawn: BoolArray) -> tuple[Table, BoolArray]:
-        """Return rows of a file, some of which were drawn, and these, each once and in their order; and which were."""
-        assert table.numbers is not None
-        new = np.flatnonzero(~np.isin(self.rows["number"], table.numbers))
-        others = [own.select(table.column_names).take(pa.array(new)) for own in self.tables]  # of one table, or none
-        numbers = np.concatenate([table.numbers, self.rows["number"][new]])
-        order = np.argsort(numbers)
-        arrow = pa.concat_tables([table.arrow, *others]).take(pa.array(order)).combine_chunks()
-        return replace(table, arrow=arrow, numbers=numbers[order]), np.append(drawn, np.zeros(len(new), bool))[order]
-
-    def with_neighbour(self, place: int, end: np.void, other: np.void) -> Worst:
-        """Return the same, where the first row (place 0) or the last one (-1), if it is that end, knows the next."""
-        if not len(self.rows) or self.rows["number"][place] != end["number"]:
+    def with_neighbour(self, side: int, row: np.void, other: np.void) -> KeptRows:
+        """Return the same, where a row, if it is kept, knows the one before it (side 0) or after it (side 1)."""
+        place = np.searchsorted(self.rows["number"], row["number"])
+        if place == len(self.rows) or self.rows["number"][place] != row["number"]:
             return self
         rows = self.rows.copy()
-        rows["around"][place, place] = other
+        rows["around"][place, side] = other
         return replace(self, rows=rows)
 
 
-def largest(most: int, sizes: FloatArray, codes: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the places of the largest sizes, of equal ones the first, and the first of each error type."""
+def largest(most: int, sizes: FloatArray, codes: NDArray[np.intp]) -> BoolArray:
+    """Return which are the largest sizes, of equal ones the first, and the first of each error type."""
     chosen = np.ones(len(sizes), dtype=bool)
     if len(sizes) > most:
         limit = np.partition(sizes, len(sizes) - most)[len(sizes) - most]
@@ -77,7 +72,7 @@ def largest(most: int, sizes: FloatArray, codes: NDArray[np.intp]) -> NDArray[np
         chosen[np.flatnonzero(sizes == limit)[: most - int(np.count_nonzero(chosen))]] = True
     for code in range(1, int(codes.max(initial=0)) + 1):
         chosen[np.flatnonzero(codes == code)[:MOST_EXAMPLES]] = True
-    return np.flatnonzero(chosen)
+    return chosen
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,10 +86,9 @@ class Judged:
     tally: FloatArray  # judged rows by their marks
     usage: NDArray[np.int64]  # (k, 2), rows that use each coefficient, and those of them that agree
     kinds: NDArray[np.intp]  # rows with each code of an error type
-    worst: Worst
+    kept: KeptRows
     groups: dict[str, tuple[int, int]] = field(default_factory=dict)  # rows and wrong rows of each group
     gaps: Counter[Any] = field(default_factory=Counter)  # why rows were left out
-    looked_at: dict[int, int] = field(default_factory=dict)  # the codes of the wrong rows for which these were asked
     # wrong rows among which swapped ones are looked for; None where there are too many
     pairs: tuple[NDArray[np.void], ...] | None = ()
     ends: NDArray[np.void] = field(default_factory=lambda: NO_ROWS)  # the first and the last judged one
@@ -102,11 +96,10 @@ class Judged:
     segment: NDArray[np.intp] = field(default_factory=lambda: np.zeros(2, dtype=np.intp))
 
     def error_types(self, numbers: NDArray[np.intp], kinds: Sequence[RowErrorType]) -> RowErrorTypes:
-        """Return the error types of rows of some numbers, which were kept or asked for, and of how many rows in all."""
-        kept = zip(self.worst.rows["number"].tolist(), self.worst.rows["code"].tolist(), strict=True)
-        codes = self.looked_at | dict(kept)
-        found = np.array([codes.get(number, 0) for number in numbers.tolist()], dtype=np.intp)
-        return RowErrorTypes.of_codes(found, kinds, self.kinds.tolist())
+        """Return the error types of kept rows of some numbers, and of how many rows in all."""
+        rows = self.kept.rows
+        codes = rows["code"][np.searchsorted(rows["number"], numbers)]
+        return RowErrorTypes.of_codes(codes, kinds, self.kinds.tolist())
 
     def __add__(self, other: Judged) -> Judged:
         """Return the sum."""
@@ -117,9 +110,9 @@ class Judged:
         pairs = None if self.pairs is None or other.pairs is None else (*self.pairs, *other.pairs)
         if pairs is not None and sum(map(len, pairs)) > MOST_PAIRED:
             pairs = None
-        ends, first, second = np.concatenate([self.ends, other.ends]), self.worst, other.worst
+        ends, first, second = np.concatenate([self.ends, other.ends]), self.kept, other.kept
         if len(self.ends) and len(other.ends):
-            first = first.with_neighbour(-1, self.ends[-1], other.ends[0])
+            first = first.with_neighbour(1, self.ends[-1], other.ends[0])
             second = second.with_neighbour(0, other.ends[0], self.ends[-1])
         return Judged(
             self.n_rows + other.n_rows,
@@ -129,7 +122,6 @@ class Judged:
             first + second,
             groups,
             self.gaps + other.gaps,
-            self.looked_at | other.looked_at,
             pairs,
             ends[[0, -1]] if len(ends) else ends,
             self.segment + other.segment,

@@ -37,7 +37,7 @@ from massart.audit.implied import (
     with_target,
     with_values,
 )
-from massart.audit.judged import NONE, ROWS_KEPT, WORST_ROWS, Judged, Worst, largest
+from massart.audit.judged import KEPT_ROWS, NONE, ROWS_KEPT, Judged, KeptRows, largest
 from massart.audit.model_file import SavedModel
 from massart.audit.second_rule import SecondRule
 from massart.audit.segments import TableSegment
@@ -75,8 +75,8 @@ class RowRule:
     catalogue: Catalogue = NOTHING
     is_rule: bool = True  # without one no row is called wrong
     whole_numbers: bool = False  # whether implied values are whole
-    # numbers of rows, in order, whose error type is asked for, each by itself
-    looked_at: NDArray[np.intp] = field(default_factory=lambda: NONE)
+    # numbers of rows, in order, that are kept, whatever is found of them
+    asked: NDArray[np.intp] = field(default_factory=lambda: NONE)
     # numbers of the rows, in order, that were swapped with others
     swapped: NDArray[np.intp] = field(default_factory=lambda: NONE)
     pairs: bool = False  # whether wrong rows are kept, to find those that were swapped
@@ -120,7 +120,7 @@ class RowRule:
             catalogue,
             audit.is_rule,
             bool((audit.implied == np.rint(audit.implied)).all()),
-            audit.numbers_of(audit.design.kept),
+            audit.numbers_of(np.arange(audit.table.n_rows)),
             left_open=audit.left_open[used],
             ways=audit.ways_to_round if audit.is_rule else (),
             segment=audit.segment_apart,
@@ -131,12 +131,12 @@ class RowRule:
     def pairing(self) -> RowRule:
         """The one that keeps wrong rows, and asks for nothing else."""
         plan = replace(self.plan, id_column=None, group_column=None)
-        return replace(self, plan=plan, catalogue=NOTHING, looked_at=NONE, pairs=True, second=None)
+        return replace(self, plan=plan, catalogue=NOTHING, asked=NONE, pairs=True, second=None)
 
     def within(self, start: int, stop: int) -> RowRule:
         """Return the one for rows with these numbers: of other rows it knows nothing."""
-        looked_at, swapped = (_between(numbers, start, stop) for numbers in (self.looked_at, self.swapped))
-        return replace(self, looked_at=looked_at, swapped=swapped)
+        asked, swapped = (_between(numbers, start, stop) for numbers in (self.asked, self.swapped))
+        return replace(self, asked=asked, swapped=swapped)
 
     @classmethod
     def of_model(
@@ -154,7 +154,7 @@ class RowRule:
     def nothing(self) -> Judged:
         """The sum of no rows."""
         usage, kinds = np.zeros((len(self.used), 2), np.int64), np.zeros(len(self.catalogue.kinds) + 1, np.intp)
-        return Judged(0, np.zeros(KINDS), usage, kinds, Worst(self.rows_kept))
+        return Judged(0, np.zeros(KINDS), usage, kinds, KeptRows(self.rows_kept))
 
     @property
     def columns(self) -> list[str]:
@@ -240,12 +240,10 @@ class RowRule:
         labels = RowLabels(y, np.zeros(n), nothing, nothing, numbers=numbers, around=around)
         if n and self.is_rule:
             off = np.flatnonzero(marks & AGREES == 0)
-            last_place = np.zeros(n, dtype=bool)
-            last_place[off] = marks[off] & LAST_PLACE > 0
+            last_place = marks & (AGREES | LAST_PLACE) == LAST_PLACE
             if self.segment is not None:
                 inside = self.segment.members(block)[kept]
-            wrong = np.zeros(n, dtype=bool)
-            wrong[off] = ~last_place[off] & ~inside[off]
+            wrong = (marks & (AGREES | LAST_PLACE) == 0) & ~inside
             # A row may have its neighbour's value; if not, nobody asks what right rows imply.
             index = np.arange(n) if self.looks_around else off
             if self.is_saved and not self.looks_around:
@@ -378,22 +376,13 @@ class BlockRows:
             tally_of(self.marks),
             self._usage(),
             np.bincount(self.codes, minlength=len(self.rule.catalogue.kinds) + 1),
-            self._worst(),
+            self._kept(),
             groups,
             Counter(self.gaps),
-            self._looked_at(),
             (self.labels.at(self.off[self.labels.wrong[self.off]]),) if self.rule.pairs else (),
             self.labels.at(np.array([0, len(self.kept) - 1])) if len(self.kept) else NO_ROWS,
             np.array([np.count_nonzero(self.inside), np.count_nonzero(self.apart)]),
         )
-
-    def _looked_at(self) -> dict[int, int]:
-        index = self.off
-        if not len(index) or not len(self.rule.looked_at):
-            return {}
-        numbers = self.labels.number(index)
-        known = np.isin(numbers, _between(self.rule.looked_at, numbers[0], numbers[-1] + 1))
-        return dict(zip(numbers[known].tolist(), self.codes[index[known]].tolist(), strict=True))
 
     def _usage(self) -> NDArray[np.int64]:
         if not self.rule.counts_usage:
@@ -401,17 +390,25 @@ class BlockRows:
         counted = usage_of(self.X, self.marks & AGREES > 0, constant=self.rule.formula.intercept is not None)
         return np.array([(one.n_rows, one.n_agree) for one in counted], dtype=np.int64).reshape(-1, 2)
 
-    def _worst(self) -> Worst:
+    def _kept(self) -> KeptRows:
+        assert self.block.numbers is not None
+        numbers, most = self.block.numbers, self.rule.rows_kept
+        asked = np.isin(numbers, _between(self.rule.asked, numbers[0], numbers[-1] + 1))
         index = self.off[~self.apart[self.off]]
         sizes = np.abs(self.labels.given[index] - self.labels.implied[index])
-        stay = largest(self.rule.rows_kept, sizes, self.codes[index])
-        if not len(stay):
-            return Worst(self.rule.rows_kept)
-        index, rows = index[stay], np.empty(len(stay), WORST_ROWS)
-        rows["number"], rows["size"], rows["code"] = self.labels.number(index), sizes[stay], self.codes[index]
+        is_worst = largest(most, sizes, self.codes[index])
+        places = np.union1d(self.kept[index[is_worst]], np.flatnonzero(asked))
+        if not len(places):
+            return KeptRows(most)
+        rows, codes = np.zeros(len(places), KEPT_ROWS), np.zeros(len(numbers), dtype=np.intp)
+        codes[self.kept[index]] = self.codes[index]
+        rows["number"], rows["size"], rows["code"], rows["asked"] = numbers[places], -1, codes[places], asked[places]
+        index = index[is_worst]
+        at = np.searchsorted(places, self.kept[index])
+        rows["size"][at] = sizes[is_worst]
         for side, step in enumerate((-1, 1)):
-            rows["around"][:, side] = self.labels.neighbours(index, step)[0]
-        return Worst(self.rule.rows_kept, (self.block.arrow.take(pa.array(self.kept[index])),), rows)
+            rows["around"][at, side] = self.labels.neighbours(index, step)[0]
+        return KeptRows(most, (self.block.arrow.take(pa.array(places)),), rows)
 
     def wrong_rows(self) -> pa.Table:
         """Return the wrong rows, and those set apart, as the audit has them."""

@@ -110,17 +110,17 @@ def _check(call: Call) -> None:
 
 def _assembled(gathered: Gathered, found: Found, rule: RowRule, judged: Judged, certificate: Certificate) -> Audit:
     """Return the audit of the rows that were kept, with what all rows say."""
-    audit, worst = found.audit, judged.worst.pruned()
-    read = replace(gathered.table, arrow=gathered.table.arrow.select(rule.columns))
-    table, drawn = worst.joined(read, gathered.drawn)
-    assert table.numbers is not None
+    audit, kept = found.audit, judged.kept.pruned()
+    (arrow,), numbers = kept.tables, kept.rows["number"]  # where rows were looked at, these are among the rows kept
+    table = replace(gathered.table, arrow=arrow.select(rule.columns), numbers=numbers)
     design, _, marks = rule.marked(table, is_part=False)
+    n_seen = len(gathered.numbers)
     formula = found.formula(certificate)
     X = rule.terms(design.columns, design.X, formula)
     usage = [Usage(0, 0)] * len(formula.all_terms)
     for place, counts in zip(rule.used, judged.usage.tolist(), strict=True):
         usage[place] = Usage(*counts)
-    kinds = judged.error_types(table.numbers[design.kept], rule.catalogue.kinds)
+    kinds = judged.error_types(numbers[design.kept], rule.catalogue.kinds)
     second = None
     if rule.second is not None and judged.kinds[1]:
         rows = np.flatnonzero(kinds.of(np.arange(len(kinds.codes))) == rule.second.kind.label)
@@ -143,20 +143,14 @@ def _assembled(gathered: Gathered, found: Found, rule: RowRule, judged: Judged, 
         (
             *left_out(judged.gaps, judged.n_rows),
             *audit.design.remarks,
-            *_looked_at(gathered, judged),
+            *([Notice("closely", n=n_seen, n_rows=judged.n_rows)] if n_seen < judged.n_rows else []),
             *islice(chain(_totals_among(gathered.table), _totals_among(table)), 1),
             *about,
         ),
-        Whole(judged, drawn, tuple(usage), kinds, rule.places, second),
+        Whole(judged, np.isin(numbers, gathered.numbers[gathered.drawn]), tuple(usage), kinds, rule.places, second),
         segment=audit.segment,
         segment_rule=audit.segment_rule,
     )
-
-
-def _looked_at(gathered: Gathered, judged: Judged) -> Iterator[Notice]:
-    """Say that the rule comes from some of the rows."""
-    if len(gathered.numbers) < judged.n_rows:
-        yield Notice("closely", n=len(gathered.numbers), n_rows=judged.n_rows)
 
 
 def _totals_among(table: Table) -> Iterator[Notice]:

@@ -459,6 +459,14 @@ def test_a_rule_that_depends_on_the_days_between_two_dates_is_no_rule_for_all(tm
         assert audit.wrong.tolist() == (wrong & (days > 10)).tolist()
 
 
+def test_a_rule_may_compare_a_sum_with_a_flag_in_it():
+    rng = np.random.default_rng(0)
+    qty, km, rush = rng.integers(1, 60, 1_500), rng.integers(1, 300, 1_500), rng.random(1_500) < 0.6
+    y = 2.0 * km + 3 * km * (qty + rush >= 30) + 7 * (km > 250)
+    audit = audit_table({"qty": qty, "rush": rush, "km": km, "y": y}, "y", terms="km, km*(qty + rush >= 30)")
+    assert audit.segment.where == "km from 251 up"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("tier", [False, True])
 def test_terms_are_looked_for_only_where_rows_that_break_the_rule_lie_together(tier):

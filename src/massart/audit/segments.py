@@ -296,7 +296,7 @@ class TableCovariates:
 
     def named(self, segment: Segment, compared: Sequence[Term] = ()) -> TableSegment:
         """Return a segment that was found in the columns, or in what a rule compared, as one of the table."""
-        entries = {one.column.column: one.column for one in self.ordered if one.column is not None}
+        entries = {one.column.column: one.column for one in (*self.ordered, *self.levels) if one.column is not None}
         more = [Covariate(tuple(entries[name] for name in dict.fromkeys(one.columns())), term=one) for one in compared]
         conditions = [Condition(self.levels[column], code, code) for column, code in segment.levels]
         if segment.column is not None and not (math.isinf(segment.low) and math.isinf(segment.high)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -315,3 +316,22 @@ def test_the_command_names_copies_constants_codes_and_what_is_in_no_rule(
     assert "The same in every row: unit" in said
     assert "One-to-one: town, code" in said
     assert "In no rule: free" in said
+
+
+@pytest.mark.slow
+def test_the_command_proposes_a_fit_that_runs_whatever_columns_are_called(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("typer", reason="typer is not installed: the command line is optional")
+    from massart.cli import run
+
+    rng = np.random.default_rng(0)
+    net, fee = rng.integers(1, 99, 200), rng.integers(1, 99, 200)
+    total = net + fee + 7 * (np.arange(200) % 20 == 0)
+    path = tmp_path / "table.csv"
+    rows = (f"{a},{b},{c}" for a, b, c in zip(net, fee, total, strict=True))
+    path.write_text("\n".join(['"amount, net",fee,total', *rows]) + "\n")
+    assert run(["scan", str(path)]) == 0
+    proposed = capsys.readouterr().out.rpartition("The wrong rows: massart ")[2]
+    assert run(shlex.split(proposed)) == 0
+    assert "total = `amount, net` + fee" in capsys.readouterr().out

@@ -291,8 +291,8 @@ def _fits(c: Certificate) -> Iterator[str]:
 def _proven(c: Certificate) -> Iterator[str]:
     fits, *others = _fits(c)
     yield (
-        f"Proven by counting rows: {fits[0].lower()}{fits[1:-1]}, and no other formula{_without(c)} fits as many"
-        f"{_apart(c)}."
+        f"Proven by counting rows: {fits[0].lower()}{fits[1:-1]}, and no other formula"
+        f"{' without the columns left out' if c.thin else ''} fits as many{_apart(c)}."
     )
     yield from others
     assert c.hyperplane_rows is not None
@@ -303,10 +303,6 @@ def _proven(c: Certificate) -> Iterator[str]:
     )
     yield from _same(c)
     yield "Not claimed: that the rows it fits are the right ones, or that other data follow it."
-
-
-def _without(c: Certificate) -> str:
-    return " without the columns left out" if c.thin else ""
 
 
 def _same(c: Certificate) -> Iterator[str]:

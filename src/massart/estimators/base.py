@@ -31,7 +31,6 @@ from massart.rows import (
     AGREES,
     LAST_PLACE,
     Rows,
-    Values,
     is_elsewhere,
     is_on_host,
     like,
@@ -150,13 +149,14 @@ class Recoverer(MultiOutputMixin, RegressorMixin, Fitted):  # type: ignore[misc]
         self.last_place_mask_ = masks_of(found.marks, LAST_PLACE, one_output)
         answers, weighed, explained = [], [], []
         columns, link = [column(name) for name in self._names], self._link()
+        row_weights = [] if rows.weights is None else [rows.weights]
         for j, (target, certificate) in enumerate(zip(self._targets, found.certificates, strict=True)):
             coef, weights, r2 = found.coef[:, j], None, 1.0 if certificate.verdict.stands else np.nan
             if certificate.scale:
                 weights = rows.map(Weigh(coef, certificate.scale, link, j))
                 r2 = rows.reduce(Explain(coef, link, j), weights).r2(intercept=self.fit_intercept)
             formula = compose(target, columns, coef, found.fractions[j], found.standard_errors[:, j], certificate, link)
-            freedom = _count(found.marks[j], rows.weights) - certificate.rank
+            freedom = int(found.marks[j].reduce(_agreeing, *row_weights)) - certificate.rank
             answers.append(Inference(formula, certificate, found.covariances[j], freedom))
             weighed.append(None if weights is None else weights.native())
             explained.append(r2)
@@ -193,12 +193,8 @@ def _picked(X: Any, rows: NDArray[np.intp]) -> Any:
     return X.take(rows, axis=0) if isinstance(X, np.ndarray) and X.flags.c_contiguous else X[rows]
 
 
-def _count(marks: Values, weights: Values | None) -> int:
-    """Return the number of rows that follow a formula and have weight."""
-    return int(marks.reduce(_agreeing) if weights is None else marks.reduce(_agreeing, weights))
-
-
 def _agreeing(marks: Any, weights: Any = None) -> int:
+    """Return the number of rows that follow a formula and have weight."""
     agree = marks & AGREES > 0
     return int(namespace_of(marks).count_nonzero(agree if weights is None else agree & (weights > 0)))
 

@@ -305,8 +305,7 @@ class Delimited(ParsedPart):
         except pa.ArrowInvalid:
             rows = self._without_asides(place, rows, is_below=False)
             found = self._widen(rows)
-        size = len(beginning.data) * source.size // beginning.stored  # of the whole text
-        self.nbytes = found.nbytes * size // max(len(rows), 1)
+        self.nbytes = found.nbytes * beginning.size // max(len(rows), 1)
 
     @property
     def remarks(self) -> tuple[str, ...]:

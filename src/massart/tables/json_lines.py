@@ -48,12 +48,11 @@ class JsonLines(ParsedPart):
         encoding, guessed = encoding_of(source, beginning, options.encoding)
         self._encoding = UTF_8 if guessed else encoding  # JSON is never in the encoding of Windows
         self._types: dict[str, pa.DataType] = {}  # by the names that the file has
-        size = len(beginning.data) * source.size // beginning.stored  # of the whole text
         self._is_array = first_of(source, self._encoding)[0].lstrip(_BEFORE.encode()).startswith(b"[")
         with Text(source, self._encoding) as text:
             first = next(self._chunks(text, BEGINNING_BYTES), (0, b""))[1]
         self._widen(0, first)
-        self.nbytes = self._parse(0, first).nbytes * max(size, len(first)) // max(len(first), 1)
+        self.nbytes = self._parse(0, first).nbytes * max(beginning.size, len(first)) // max(len(first), 1)
 
     def parsed(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows, in order; fewer where some of them needed wider types, which `types` then are."""

@@ -84,7 +84,7 @@ class Beginning:
     """The first bytes of a source, read once."""
 
     data: bytes  # unpacked
-    stored: int  # how many bytes of the file they take
+    size: int  # about how many bytes all of the source has, unpacked
     is_packed: bool  # whether the file as a whole is compressed
 
 
@@ -119,7 +119,8 @@ class Source:
             while left > 0 and (part := stream.read(left)):
                 parts.append(part)
                 left -= len(part)
-            found = Beginning(b"".join(parts), max(file.tell(), 1), stream is not file)
+            data = b"".join(parts)
+            found = Beginning(data, len(data) * self.size // max(file.tell(), 1), stream is not file)
         if not found.data:
             raise TableError(f"{self.name}: the file is empty")
         if compression_of(found.data) is not None:

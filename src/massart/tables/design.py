@@ -7,7 +7,7 @@ and read back for others, possibly from a file of unknown origin, so `Encoding.f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeAlias, get_type_hints
 
 import numpy as np
@@ -154,13 +154,13 @@ class Encoding:
         TableError
             Naming what is wrong.
         """
-        given = _checked(content, Mapping, "the encoding")
-        _check_keys(given, {"target", "inputs"}, "the encoding")
-        target = _entry(given["target"], "target")
+        given = _fields(content, {"target", "inputs"}, "the encoding")
+        target, entries = _entry(given["target"], "target"), given["inputs"]
         if isinstance(target, Category):
             raise TableError("encoding: target must be a number, a flag or a date, not a category")
-        listed = _checked(given["inputs"], list, "inputs")
-        inputs = tuple(_entry(entry, f"inputs[{place}]") for place, entry in enumerate(listed))
+        if not isinstance(entries, list):
+            raise TableError(f"encoding: inputs must be a list, got {type(entries).__name__}")
+        inputs = tuple(_entry(entry, f"inputs[{place}]") for place, entry in enumerate(entries))
         columns = [entry.column for entry in inputs]
         if len(set(columns)) < len(columns):
             raise TableError("encoding: two inputs read the same column")
@@ -169,19 +169,16 @@ class Encoding:
         return cls(target, inputs)
 
 
-_ENTRIES: dict[object, type[Input]] = {entry.kind: entry for entry in (Number, Flag, Category, Date)}
-
-
 def _entry(content: object, where: str) -> Input:
-    given = {**_checked(content, Mapping, where)}
-    entry = _ENTRIES.get(kind) if isinstance(kind := given.pop("kind", None), str) else None
+    found: Any = content if isinstance(content, Mapping) else {}
+    entry = next((one for one in (Number, Flag, Category, Date) if one.kind == found.get("kind")), None)
     if entry is None:
-        raise TableError(f'encoding: {where}.kind must be "number", "flag", "category" or "date", got {quote(kind)}')
-    if entry is Number:
-        given.setdefault("blank_is_zero", False)
-    hints = {one.name: get_type_hints(entry)[one.name] for one in fields(entry)}
-    _check_keys(given, set(hints), where)
-    values: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+        kind = quote(found.get("kind"))
+        raise TableError(f'encoding: {where}.kind must be "number", "flag", "category" or "date", got {kind}')
+    hints = get_type_hints(entry)
+    del hints["kind"]
+    given = _fields({**({"blank_is_zero": False} if entry is Number else {}), **found}, {"kind", *hints}, where)
+    values: Any = {name: tuple(given[name]) if isinstance(given[name], list) else given[name] for name in hints}
     for name, hint in hints.items():
         if not fits(values[name], hint):
             raise TableError(f"encoding: {where}.{name} must be {in_words(hint)}, got {quote(given[name])}")
@@ -193,18 +190,14 @@ def _entry(content: object, where: str) -> Input:
     return entry(**values)
 
 
-def _checked(content: object, kind: type, where: str) -> Any:
-    """Return an object or a list from a file of unknown origin; TableError if it is something else."""
-    if not isinstance(content, kind):
-        what = "a list" if kind is list else "a JSON object"
-        raise TableError(f"encoding: {where} must be {what}, got {type(content).__name__}")
-    return content
-
-
-def _check_keys(found: Mapping[Any, object], keys: set[str], where: str) -> None:
-    for name in sorted(map(str, found.keys() ^ keys)):
-        verb = "lacks" if name in keys else "has an unknown entry"
+def _fields(content: object, names: set[str], where: str) -> Mapping[str, Any]:
+    """Return an object from a file of unknown origin; TableError if it is something else, or has other fields."""
+    if not isinstance(content, Mapping):
+        raise TableError(f"encoding: {where} must be a JSON object, got {type(content).__name__}")
+    for name in sorted(map(str, content.keys() ^ names)):
+        verb = "lacks" if name in names else "has an unknown entry"
         raise TableError(f"encoding: {where} {verb} {quote(name)}")
+    return content
 
 
 # --- X and y ---

@@ -210,7 +210,7 @@ def sources_of(path: str | Path) -> tuple[str, list[Source]]:
     Raises
     ------
     TableError
-        If there is nothing that can be read, or it is empty.
+        If there is nothing that can be read.
     """
     files = files_of(path)
     if files is not None:
@@ -240,14 +240,10 @@ def _standard_input() -> Source:
     if sys.stdin is None:
         raise TableError("standard input: there is none, for it was closed")
     try:
-        source = _copied("standard input", sys.stdin.buffer)
+        return _copied("standard input", sys.stdin.buffer)
     except OSError as error:
         words = error.strerror or "input/output error"
         raise TableError(f"standard input: cannot be read ({words})") from None
-    if not source.size:
-        source.close()
-        raise TableError("standard input: the file is empty")
-    return source
 
 
 def _copied(name: str, stream: Any) -> Source:
@@ -270,7 +266,7 @@ def _copied(name: str, stream: Any) -> Source:
 
 
 def file_source(path: Path) -> Source:
-    """Return a file as a source; TableError if it cannot be read or is empty."""
+    """Return a file as a source; TableError if it cannot be read."""
     name = on_one_line(path.name or str(path))
     try:
         found = path.stat()
@@ -288,8 +284,6 @@ def file_source(path: Path) -> Source:
         raise TableError(f"{name}: this is a folder, not a file")
     if not stat.S_ISREG(found.st_mode):
         raise TableError(f'{name}: this is not a regular file (to read from a pipe, give "-" as the file)')
-    if found.st_size == 0:
-        raise TableError(f"{name}: the file is empty")
     return Source(name, path, None, found.st_size, found.st_mtime_ns)
 
 

@@ -6,7 +6,6 @@ Each yields the terms and limits of other rules; see :mod:`~massart.rules.grow.f
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, pairwise, product
@@ -19,9 +18,19 @@ from massart.rules import terms as t
 from massart.rules.grow.evidence import STEPPED
 from massart.rules.grow.fit import Fit
 from massart.rules.grow.numbers import written_coefficients
-from massart.rules.grow.sample import Category, Product, Sample, clipped, divided, is_condition, is_range
+from massart.rules.grow.sample import (
+    Category,
+    Product,
+    Sample,
+    clipped,
+    divided,
+    factors_of,
+    is_condition,
+    is_range,
+    key_of,
+)
 from massart.rules.grow.units import DECIMALS, digits_of, near_numbers
-from massart.rules.grow.written import Form, factors_of, without
+from massart.rules.grow.written import Form, without
 from massart.rules.literals import day_of
 from massart.rules.terms import Term
 
@@ -225,21 +234,17 @@ def clipped_columns(fit: Fit) -> Iterator[Form]:
 
 def sums(fit: Fit) -> Iterator[Form]:
     """Write one table for the sum of two columns that have the same: (rent + heating) * share[flat]."""
-    numbers = dict(zip(map(_key, fit.terms), written_coefficients(fit).tolist(), strict=True))
+    numbers = dict(zip(map(key_of, fit.terms), written_coefficients(fit).tolist(), strict=True))
     columns = [one for one in factors_of(fit.terms) if one.op == "column"]
     for first, second in combinations(columns, 2):
         own = [term for term in fit.terms if first in term]
-        pairs = [_key((*without(term, first), second)) for term in own]
+        pairs = [key_of((*without(term, first), second)) for term in own]
         if len(own) > 1 and all(
-            numbers.get(pair) == numbers[_key(term)] for term, pair in zip(own, pairs, strict=True)
+            numbers.get(pair) == numbers[key_of(term)] for term, pair in zip(own, pairs, strict=True)
         ):
-            others = [term for term in fit.terms if term not in own and _key(term) not in pairs]
+            others = [term for term in fit.terms if term not in own and key_of(term) not in pairs]
             both = t.total(first, second)
             yield [*others, *((both, *without(term, first)) for term in own)], fit.limits
-
-
-def _key(term: Product) -> frozenset[tuple[Term, int]]:
-    return frozenset(Counter(term).items())
 
 
 def _subjects(sample: Sample, terms: Sequence[Product]) -> Iterator[Category]:

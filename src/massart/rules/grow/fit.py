@@ -15,7 +15,6 @@ from the coefficients that are known, and for short rules also from L1 regressio
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,7 +24,7 @@ import numpy as np
 from scipy.linalg.lapack import dposv
 
 from massart.rows import BoolArray, FloatArray, Link
-from massart.rules.grow.sample import Product, Sample, clip_of, n_constants, threshold_of, written
+from massart.rules.grow.sample import Product, Sample, clip_of, key_of, n_constants, threshold_of, written
 from massart.rules.grow.settings import Settings
 from massart.rules.terms import Term
 
@@ -131,7 +130,7 @@ class Labels:
 
         None where too few rows have something to say.
         """
-        alike = {frozenset(Counter(term).items()): term for term in terms}
+        alike = {key_of(term): term for term in terms}
         if len(alike) < len(terms):
             terms, coef = list(alike.values()), None
         X = self.sample.matrix(terms)

@@ -34,11 +34,12 @@ from massart.rules.grow.sample import (
     clip_of,
     clipped,
     excess,
+    factors_of,
     is_condition,
     threshold_of,
 )
 from massart.rules.grow.units import DECIMALS, near_numbers, simplest
-from massart.rules.grow.written import Form, cost, factors_of, without
+from massart.rules.grow.written import Form, cost, without
 from massart.rules.terms import Term
 
 _MOST_TERMS = 60  # of a rule that is written in other ways

@@ -14,7 +14,7 @@ import numpy as np
 from massart.rows import BoolArray, FloatArray
 from massart.rules import terms as t
 from massart.rules.grow.fit import SLACK, Fit
-from massart.rules.grow.sample import Product, is_condition
+from massart.rules.grow.sample import Product, factors_of, is_condition
 from massart.rules.grow.units import near_numbers
 from massart.rules.terms import Part, Term
 
@@ -81,7 +81,7 @@ def in_short_numbers(fit: Fit) -> Fit:
     fit = _with_scales_inside(fit)
     labels, sample = fit.labels, fit.labels.sample
     lost = max(2, round(labels.settings.loose * labels.n))
-    places = [(factor, path) for factor in _distinct(fit.terms) for path in _inner(factor)]
+    places = [(factor, path) for factor in factors_of(fit.terms) for path in _inner(factor)]
     n_coef = len(fit.terms)
 
     def terms_at(numbers: FloatArray) -> tuple[Product, ...]:
@@ -166,10 +166,6 @@ def _scaled(part: Term, size: float) -> Term:
     numbers = [float(str(one.parts[0])) for one in part.factors if one.op == "number"]
     others = [one for one in part.factors if one.op != "number"]
     return t.product(t.number(size * float(np.prod(numbers))), *others)
-
-
-def _distinct(terms: Sequence[Product]) -> list[Term]:
-    return list(dict.fromkeys(factor for term in terms for factor in term))
 
 
 def _inner(term: Term) -> Iterator[tuple[int, ...]]:

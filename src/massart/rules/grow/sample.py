@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -330,6 +331,34 @@ def without(product: Product, number: Term) -> Product | None:
             return None
         left.remove(factor)
     return tuple(left)
+
+
+def key_of(product: Product) -> frozenset[tuple[Term, int]]:
+    """Return the factors of a product in any order, each with its number."""
+    return frozenset(Counter(product).items())
+
+
+def factors_of(products: Iterable[Product]) -> list[Term]:
+    """Return the factors of some products, each once."""
+    return list(dict.fromkeys(factor for product in products for factor in product))
+
+
+def total_of(weights: Mapping[Product, float]) -> Term:
+    """Return a sum of products, each times its number, as a term; nothing is written of 0 and 1.
+
+    Examples
+    --------
+    >>> print(total_of({(t.column("km"),): 0.3, (t.level("zone", "a"),): 1.0, (): 12.5, (t.column("kg"),): 0.0}))
+    0.3 * km + (zone = a) + 12.5
+    """
+    parts = []
+    for product, w in weights.items():
+        if w:
+            factors = [written(product)] if product else []
+            parts.append(t.product(*([] if w == 1 and product else [t.number(w)]), *factors))
+    if not parts:
+        return t.number(0)
+    return parts[0] if len(parts) == 1 else t.total(*parts)
 
 
 def divided(number: Term) -> Term:

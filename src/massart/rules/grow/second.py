@@ -14,15 +14,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from massart.rows import BoolArray, FloatArray
-from massart.rules import terms as t
 from massart.rules.grow.evidence import Change, score_test, weights_of
 from massart.rules.grow.fit import Fit
 from massart.rules.grow.numbers import in_short_numbers
-from massart.rules.grow.sample import Product, Sample, interval, written
+from massart.rules.grow.sample import Product, Sample, interval, total_of
 from massart.rules.grow.settings import Settings
 from massart.rules.grow.simplify import pruned
-from massart.rules.grow.units import simplest
-from massart.rules.grow.windows import maximum_sum, numbers_of
+from massart.rules.grow.windows import limit_between, maximum_sum, numbers_of
 from massart.rules.terms import Term
 
 
@@ -172,16 +170,11 @@ def _possible(fit: Fit, gains: FloatArray) -> Iterator[Term]:
         starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
         _, first, end = maximum_sum(np.add.reduceat(ordered, starts))
         distinct = values[starts]
-        is_date = number in sample.dates
-        low = -math.inf if first == 0 else _limit(distinct, first, is_date)
-        high = math.inf if end == len(distinct) else _limit(distinct, end, is_date)
+        low = -math.inf if first == 0 else limit_between(sample, number, distinct, first)
+        high = math.inf if end == len(distinct) else limit_between(sample, number, distinct, end)
         n_ends = math.isfinite(low) + math.isfinite(high)
         if low < high and (n_ends == 1 or (n_ends == 2 and number.op == "column")):
-            yield interval(number, low, high, is_date)
-
-
-def _limit(values: FloatArray, place: int, is_date: bool) -> float:
-    return float(values[place]) if is_date else simplest(float(values[place - 1]), float(values[place]))
+            yield interval(number, low, high, number in sample.dates)
 
 
 def _chooses(op: str, fit: Fit, other: Fit) -> BoolArray:
@@ -217,14 +210,4 @@ def _extremes(op: str, fit: Fit, other: Fit) -> Iterator[Change]:
     common, mine, theirs = ({term: w for term, w in own.items() if w} for own in (common, mine, theirs))
     if not common and (mine.keys() == {()} or theirs.keys() == {()}):
         return  # a limit of the whole rule
-    yield [*common, (Term(op, (_sum(mine), _sum(theirs))),)], [*common.values(), 1.0]
-
-
-def _sum(weights: dict[Product, float]) -> Term:
-    parts = []
-    for term, w in weights.items():
-        factors = [written(term)] if term else []
-        parts.append(t.product(*([] if w == 1 and term else [t.number(w)]), *factors))
-    if not parts:
-        return t.number(0)
-    return parts[0] if len(parts) == 1 else t.total(*parts)
+    yield [*common, (Term(op, (total_of(mine), total_of(theirs))),)], [*common.values(), 1.0]

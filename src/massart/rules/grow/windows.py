@@ -9,7 +9,6 @@ that it is looked for along those columns only on which rows agree least evenly.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -21,7 +20,18 @@ from massart.rows import FloatArray
 from massart.rules import terms as t
 from massart.rules.grow.evidence import STEPPED, Change
 from massart.rules.grow.fit import Fit
-from massart.rules.grow.sample import Product, Sample, above, below, clipped, interval, is_condition, is_range, without
+from massart.rules.grow.sample import (
+    Product,
+    Sample,
+    above,
+    below,
+    clipped,
+    interval,
+    is_condition,
+    is_range,
+    key_of,
+    without,
+)
 from massart.rules.grow.units import near_numbers, simplest
 from massart.rules.terms import Term
 
@@ -162,13 +172,13 @@ def _steps(fit: Fit, column: Term) -> list[_Step]:
         if gain < 2 * labels.settings.number_bits:
             continue
         slack = max(2.0, _EDGE * n)
-        low = -math.inf if start <= slack else _between(sample, column, values, start)
-        high = math.inf if stop >= n - slack else _between(sample, column, values, stop)
+        low = -math.inf if start <= slack else limit_between(sample, column, values, start)
+        high = math.inf if stop >= n - slack else limit_between(sample, column, values, stop)
         steps.append(_Step(gain, column, low, high, there))
     return steps
 
 
-def _between(sample: Sample, column: Term, values: FloatArray, place: int) -> float:
+def limit_between(sample: Sample, column: Term, values: FloatArray, place: int) -> float:
     """Return a limit between two neighbouring values; of dates, the later one."""
     if column in sample.dates:
         return float(values[place])
@@ -213,10 +223,10 @@ def _hinges(fit: Fit, step: _Step, change: dict[Product, float]) -> Iterator[Cha
     slopes = [value for term, value in change.items() if without(term, column) is not None]
     middle = float(np.median(slopes)) if slopes else 0.0
     tried: list[tuple[float, int, Change]] = []
-    own = {_key((*base, *anchor(column))): 0.0 for base in bases}
+    own = {key_of((*base, *anchor(column))): 0.0 for base in bases}
     for term, value in change.items():
-        if value and _key(term) in own:
-            own[_key(term)] = value
+        if value and key_of(term) in own:
+            own[key_of(term)] = value
     linear = sample.matrix(fit.terms) @ fit.coef
 
     def add(values: FloatArray, n_more: int, terms: list[Product], coef: list[float]) -> None:
@@ -232,16 +242,11 @@ def _hinges(fit: Fit, step: _Step, change: dict[Product, float]) -> Iterator[Cha
     for threshold, is_above in product(thresholds, (True, False)):
         hinge = above(column, threshold) if is_above else below(column, threshold)
         for way in ways:
-            start = [(own[_key((*base, *anchor(column)))] or middle) * (1 if is_above else -1) for base in way]
+            start = [(own[key_of((*base, *anchor(column)))] or middle) * (1 if is_above else -1) for base in way]
             also = [(*base, hinge) for base in way]
             add(linear + sample.matrix(also) @ start, 1 + len(way), [*fit.terms, *also], [*fit.coef, *start])
     for _, _, found in sorted(tried, key=lambda one: one[:2])[: fit.labels.settings.tries]:
         yield found
-
-
-def _key(term: Product) -> frozenset[tuple[Term, int]]:
-    """Return the factors of a product in any order."""
-    return frozenset(Counter(term).items())
 
 
 def _crossings(fit: Fit, step: _Step, change: dict[Product, float]) -> list[float]:

@@ -10,7 +10,7 @@ search, so that forms may also differ a little in what they give.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from massart.rows import FloatArray, Link
 from massart.rules.grow.evidence import STEPPED
 from massart.rules.grow.fit import Fit
 from massart.rules.grow.numbers import written_coefficients
-from massart.rules.grow.sample import Product, Sample, clip_of, is_condition, threshold_of
+from massart.rules.grow.sample import Product, Sample, clip_of, factors_of, is_condition, key_of, threshold_of
 from massart.rules.grow.units import DECIMALS, bits_of
 from massart.rules.terms import Part, Term
 
@@ -84,10 +84,10 @@ def _common_factors(
 ) -> tuple[list[int], list[tuple[Term, float]]]:
     """Return the terms that are left, and factors ``1 + ratio * factor``, where these are taken out of a rule."""
     left, found = list(range(len(terms))), []
-    keys = [frozenset(Counter(term).items()) for term in terms]
+    keys = [key_of(term) for term in terms]
     for factor in factors_of(terms):
         own = [j for j in left if factor in terms[j]]
-        bases = [frozenset(Counter(without(terms[j], factor)).items()) for j in own]
+        bases = [key_of(without(terms[j], factor)) for j in own]
         if not own or not all(base in keys and keys.index(base) in left for base in bases):
             continue
         divisors = [float(coef[keys.index(base)]) for base in bases]
@@ -141,11 +141,6 @@ def _numbers(factor: Term) -> dict[object, float]:
         elif isinstance(part, float) and factor.op in ("^", "round"):
             found[(factor.op, part)] = bits_of(part)
     return found
-
-
-def factors_of(terms: Iterable[Product]) -> list[Term]:
-    """Return the factors of some terms, each once."""
-    return list(dict.fromkeys(factor for term in terms for factor in term))
 
 
 def without(term: Product, factor: Term) -> Product:

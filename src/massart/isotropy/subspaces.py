@@ -246,8 +246,7 @@ class HeavySearch:
         """
         nearest, spread = self._nearest(distance, k), np.inf
         while spread >= fine:
-            axes = np.linalg.svd(triangular_factor(self.frame.C, self.whitening, nearest))[2]
-            distance = distances(self.frame.C, self.whitening, axes[k:].T)
+            distance = self._fitted(self.whitening, nearest, k)[1]
             nearest = self._nearest(distance, k)
             previous, spread = spread, float(distance[nearest].max())
             if not spread <= 0.9 * previous:
@@ -260,18 +259,13 @@ class HeavySearch:
         Return a basis and the rows within `tol` of it as soon as they are enough; None where they come no nearer.
         """
         equilibrated = self.frame.equilibrated()
-
-        def within(rows: BoolArray) -> tuple[FloatArray, FloatArray]:
-            axes = np.linalg.svd(triangular_factor(self.frame.C, equilibrated, rows))[2]
-            return axes, distances(self.frame.C, equilibrated, axes[k:].T)
-
         spread = np.inf
         while True:
-            axes, distance = within(nearest)
+            axes, distance = self._fitted(equilibrated, nearest, k)
             inside = distance <= self.tol
             if self.frame.is_heavy(inside, k):
                 if (inside != nearest).any():  # all rows inside pin the subspace better than the nearest ones alone
-                    axes, distance = within(inside)
+                    axes, distance = self._fitted(equilibrated, inside, k)
                     inside = distance <= self.tol
                 basis = np.asarray(np.linalg.solve(equilibrated.T, axes[:k].T), dtype=np.float64)
                 return (basis, inside) if self.frame.is_heavy(inside, k) else None
@@ -279,6 +273,11 @@ class HeavySearch:
             previous, spread = spread, float(distance[nearest].max())
             if not spread <= 0.9 * previous:
                 return None
+
+    def _fitted(self, T: FloatArray, rows: BoolArray, k: int) -> tuple[FloatArray, FloatArray]:
+        """Return the axes of some rows under a map, and how far each row is from the first k of them."""
+        axes = np.linalg.svd(triangular_factor(self.frame.C, T, rows))[2]
+        return axes, distances(self.frame.C, T, axes[k:].T)
 
     def _nearest(self, distance: FloatArray, k: int) -> BoolArray:
         """Return the nearest rows that together have a share k/d."""

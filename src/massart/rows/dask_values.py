@@ -77,16 +77,16 @@ class DaskValues:
     """
 
     def __init__(self, parts: Sequence[Any], starts: NDArray[np.intp]) -> None:
-        self._parts, self._starts = list(parts), starts
+        self.parts, self.starts = list(parts), starts
 
     @cached_property
     def _type(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
         """The shape of the values of one row, and their type."""
-        shape, dtype = compute([_delayed(_type_of)(self._parts[0])])[0]
+        shape, dtype = compute([_delayed(_type_of)(self.parts[0])])[0]
         return shape, dtype
 
     def __len__(self) -> int:
-        return int(self._starts[-1])
+        return int(self.starts[-1])
 
     def reduce(self, kernel: Callable[..., Sum], *aligned: Values) -> Sum:
         """Return the sum of ``kernel(values, *aligned)`` over all parts."""
@@ -95,14 +95,14 @@ class DaskValues:
 
     def map(self, kernel: Kernel, *aligned: Values) -> DaskValues:
         """Return ``kernel(values, *aligned)`` of all parts."""
-        return DaskValues(self._tasks(kernel, aligned), self._starts)
+        return DaskValues(self._tasks(kernel, aligned), self.starts)
 
     def take(self, index: NDArray[np.intp]) -> NDArray[Any]:
         """Return the values of rows of these numbers, in memory."""
         shape, dtype = self._type
         found = np.empty((len(index), *shape), dtype=dtype)
-        places = [*places_of(index, self._starts)]
-        some = compute([_delayed(getitem)(self._parts[part], rows) for part, _, rows in places])
+        places = [*places_of(index, self.starts)]
+        some = compute([_delayed(getitem)(self.parts[part], rows) for part, _, rows in places])
         for (_, where, _), values in zip(places, some, strict=True):
             found[where] = values
         return found
@@ -110,32 +110,26 @@ class DaskValues:
     def native(self) -> Any:
         """Return all values as an array of Dask."""
         shape, dtype = self._type
-        lengths = np.diff(self._starts).tolist()
+        lengths = np.diff(self.starts).tolist()
         arrays = [
             _dask.array.from_delayed(part, shape=(length, *shape), dtype=dtype)
-            for part, length in zip(self._parts, lengths, strict=True)
+            for part, length in zip(self.parts, lengths, strict=True)
         ]
         return _dask.array.concatenate(arrays)
 
     def to_numpy(self) -> NDArray[Any]:
         """Return all values in memory, in the order of the rows."""
-        return np.concatenate(compute(self._parts))
-
-    def parts(self, starts: NDArray[np.intp]) -> Sequence[Any]:
-        """Return the parts that begin with these rows."""
-        return self._parts if np.array_equal(starts, self._starts) else _cut(self.to_numpy(), starts)
+        return np.concatenate(compute(self.parts))
 
     def _tasks(self, kernel: Kernel, aligned: Sequence[Values]) -> list[Any]:
-        return [*map(task(call, kernel), self._parts, *(parts_of(values, self._starts) for values in aligned))]
+        return [*map(task(call, kernel), self.parts, *(parts_of(values, self.starts) for values in aligned))]
 
 
 def parts_of(values: Values, starts: NDArray[np.intp]) -> Sequence[Any]:
     """Return values in parts that begin with these rows."""
-    return values.parts(starts) if isinstance(values, DaskValues) else _cut(values.to_numpy(), starts)
-
-
-def _cut(array: NDArray[Any], starts: NDArray[np.intp]) -> list[NDArray[Any]]:
-    return np.split(array, starts[1:-1])
+    if isinstance(values, DaskValues) and np.array_equal(starts, values.starts):
+        return values.parts
+    return np.split(values.to_numpy(), starts[1:-1])
 
 
 def places_of(

@@ -70,7 +70,7 @@ class DesignMatrix:
 
     def times(self, w: FloatArray) -> FloatArray:
         """Return :math:`X w`, one number a row."""
-        v, k = self._spread(w), self.full.shape[1]
+        v, k = self.spread(w), self.full.shape[1]
         product = self.full @ v[:k]
         if self.sparse is not None:
             product += self.sparse @ v[k:]
@@ -86,7 +86,7 @@ class DesignMatrix:
 
     def sizes(self, w: FloatArray) -> FloatArray:
         r"""Return :math:`\sum_j |x_{ij} w_j|` for every row: the number that rounding errors of `times` scale with."""
-        v, (n, k) = np.abs(self._spread(w)), self.full.shape
+        v, (n, k) = np.abs(self.spread(w)), self.full.shape
         product = np.zeros(n) if self.sparse is None else abs(self.sparse) @ v[k:]
         for block in row_blocks(n, k):
             product[block] += np.abs(self.full[block]) @ v[:k]
@@ -123,13 +123,7 @@ class DesignMatrix:
         sparse = None if self.sparse is None else self.sparse[index]
         return replace(self, full=self.full[index], sparse=sparse)
 
-    def coefficients(self, w: FloatArray) -> FloatArray:
-        """Return :math:`S E w` in the order of the caller's columns."""
-        coefficients = np.empty(self.order.size)
-        coefficients[self.order] = self._spread(w)
-        return coefficients
-
-    def _spread(self, w: FloatArray) -> FloatArray:
+    def spread(self, w: FloatArray) -> FloatArray:
         """Return :math:`S E w`, one coefficient a stored column."""
         if self.columns is None:
             return self.scale * w
@@ -293,22 +287,20 @@ def _independent(design: DesignMatrix, gram: FloatArray) -> tuple[IntArray, Floa
 def minimum_norm(design: DesignMatrix, T: FloatArray, w: FloatArray) -> FloatArray:
     """Return the smallest coefficients of the caller's columns with the fit of w."""
     columns, coupled, p = design.columns, np.flatnonzero(T.any(axis=1)), design.order.size
-    if columns is None or not w[coupled].any():
-        return design.coefficients(w)
-    stored = np.zeros(p)
-    stored[columns] = design.scale[columns] * w
-    k, T = coupled.size, T[coupled]
-    M = np.hstack([np.eye(k), T])
-    Q = sla.qr(scaled(M.T, 0)[0], mode="economic", check_finite=False)[0]
-    wanted = missing = stored[columns[coupled]]
-    unit = power_of_two(np.abs(wanted).max())
-    smallest = np.zeros(M.shape[1])
-    # M w must stay what it is. Where columns differ by many orders of magnitude one projection rounds too coarsely
-    # for the large ones; projecting what is missing mends that.
-    for _ in range(3):
-        smallest += Q @ (Q[:k].T @ (missing / unit)) * unit
-        missing = (wanted - M.astype(np.longdouble) @ smallest.astype(np.longdouble)).astype(np.float64)
-    stored[columns[coupled]], stored[np.setdiff1d(np.arange(p), columns)] = smallest[:k], smallest[k:]
+    stored = design.spread(w)
+    if columns is not None and w[coupled].any():
+        k, T = coupled.size, T[coupled]
+        M = np.hstack([np.eye(k), T])
+        Q = sla.qr(scaled(M.T, 0)[0], mode="economic", check_finite=False)[0]
+        wanted = missing = stored[columns[coupled]]
+        unit = power_of_two(np.abs(wanted).max())
+        smallest = np.zeros(M.shape[1])
+        # M w must stay what it is. Where columns differ by many orders of magnitude one projection rounds too coarsely
+        # for the large ones; projecting what is missing mends that.
+        for _ in range(3):
+            smallest += Q @ (Q[:k].T @ (missing / unit)) * unit
+            missing = (wanted - M.astype(np.longdouble) @ smallest.astype(np.longdouble)).astype(np.float64)
+        stored[columns[coupled]], stored[np.setdiff1d(np.arange(p), columns)] = smallest[:k], smallest[k:]
     coefficients = np.empty(p)
     coefficients[design.order] = stored
     return coefficients

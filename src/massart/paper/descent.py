@@ -29,10 +29,6 @@ from numpy.typing import ArrayLike
 from massart.isotropy import Status, decompose
 from massart.rows import Callback, FloatArray, Progress, check_matrix, check_vector, silent
 
-STEP_SIZE = 1.0
-ORIGINAL_STEP_SIZE = 1 / 465
-"""The paper's step sizes for its mixture in 30 dimensions: the second for rows as they are, which are long."""
-
 _SMALLEST_EIGENVALUE = 1e-12  # of Sigma, relative to the largest: below it there are no rows in that direction
 
 
@@ -112,7 +108,7 @@ def descend(
     transformation : Transformation
     steps : int
     step_size : float, optional
-        alpha; by default the paper's, `STEP_SIZE`, and `ORIGINAL_STEP_SIZE` for ORIGINAL.
+        alpha; by default the paper's for its mixture in 30 dimensions: 1, and 1/465 for ORIGINAL, whose rows are long.
     start : (d,) array, optional
         w_0; zero by default, as in the paper.
     gamma : float
@@ -144,7 +140,7 @@ def descend(
     if steps < 0:
         raise ValueError(f"steps must not be negative, got {steps}")
     if step_size is None:
-        step_size = ORIGINAL_STEP_SIZE if transformation is Transformation.ORIGINAL else STEP_SIZE
+        step_size = 1 / 465 if transformation is Transformation.ORIGINAL else 1.0
     if not 0 < step_size < np.inf:
         raise ValueError(f"step_size must be positive and finite, got {step_size}")
     if reading not in ("sound", "printed"):

@@ -33,9 +33,6 @@ from massart.l1 import l1_regression
 from massart.paper.position import most_effective_position
 from massart.rows import SQUARE_IS_FINITE, Callback, FloatArray, check_matrix, check_vector, check_weights, silent
 
-GAMMA = 0.5
-"""Algorithm 1, line 2."""
-
 Position = Literal["radial_isotropic", "most_effective"]
 
 
@@ -69,7 +66,7 @@ class LinearRecovery:
 def algorithm_1(
     X: ArrayLike,
     y: ArrayLike,
-    gamma: float = GAMMA,
+    gamma: float = 0.5,
     *,
     position: Position = "radial_isotropic",
     sample_weight: ArrayLike | None = None,
@@ -125,7 +122,7 @@ def algorithm_1(
 def algorithm_2(
     X: ArrayLike,
     y: ArrayLike,
-    gamma: float = GAMMA,
+    gamma: float = 0.5,
     *,
     position: Position = "radial_isotropic",
     sample_weight: ArrayLike | None = None,

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -133,10 +134,7 @@ class ArrayRows:
 
     def reduce(self, kernel: Callable[..., Sum], *aligned: Values) -> Sum:
         """Return the sum of ``kernel(block, *aligned)`` over all blocks."""
-        blocks = self._blocks(aligned)
-        total: Sum = kernel(*next(blocks))
-        for block in blocks:
-            total = total + kernel(*block)
+        total: Sum = reduce(add, (kernel(*block) for block in self._blocks(aligned)))
         return total
 
     def map(self, kernel: Kernel, *aligned: Values) -> ArrayValues:

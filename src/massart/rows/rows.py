@@ -192,13 +192,8 @@ Kernel: TypeAlias = Callable[..., Any]
 """Called with a block, and the values of its rows for each of `aligned`."""
 
 
-class Addable(Protocol):
-    """What can be summed over blocks: numbers, arrays, or a class with ``+``."""
-
-    def __add__(self, other: Any, /) -> Any: ...
-
-
-Sum = TypeVar("Sum", bound=Addable)
+Sum = TypeVar("Sum")
+"""What can be summed over blocks: numbers, arrays, or a class with ``+``."""
 
 
 class Values(Protocol):

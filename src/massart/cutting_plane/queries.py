@@ -139,12 +139,11 @@ def search(
         else:
             normal, depth = _unit_cut(answer, query)
             rest = region.cut(normal, depth / float(radius))
-            if rest is not None:
-                region = rest
-            if rest is None or region.log_volume() < d * np.log(tol):
+            region = region if rest is None else rest
+            # A region smaller than the spacing of numbers at the query has the same centre.
+            same = np.array_equal(origin + radius * region.center, query)
+            if rest is None or same or region.log_volume() < d * np.log(tol):
                 status = Status.EMPTY
-            elif np.array_equal(origin + radius * region.center, query):
-                status = Status.EMPTY  # the region is smaller than the spacing of numbers at the query
         callback(Progress(task, n_queries, float(np.exp(region.log_volume() / d)), tol))
     return Cuts(query, n_queries, region.log_volume(), status)
 

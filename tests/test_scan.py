@@ -330,7 +330,7 @@ def test_the_command_proposes_a_fit_that_runs_whatever_columns_are_called(
     total = net + fee + 7 * (np.arange(200) % 20 == 0)
     path = tmp_path / "table.csv"
     rows = (f"{a},{b},{c}" for a, b, c in zip(net, fee, total, strict=True))
-    path.write_text("\n".join(['"amount, net",fee,total', *rows]) + "\n")
+    path.write_text("\n".join(['"amount,  net",fee,total', *rows]) + "\n")
     assert run(["scan", str(path)]) == 0
     proposed = capsys.readouterr().out.rpartition("The wrong rows: massart ")[2]
     assert run(shlex.split(proposed)) == 0

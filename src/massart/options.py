@@ -67,7 +67,7 @@ class OptionGroup:
             if isinstance(value, Iterable) and not isinstance(value, str) and Sequence[str] in alternatives(hint):
                 value = tuple(value)
                 object.__setattr__(self, name, value)
-            if not fits(value, hint) or not _is_within(value, option):
+            if not fits(value, hint) or (isinstance(value, Real) and not option.least <= float(value) <= option.most):
                 raise OptionError(name, f"must be {in_words(hint, option)}, got {value!r}")
 
     @property
@@ -346,10 +346,6 @@ def _is(value: object, kind: Any) -> bool:
     if kind in _LISTS:
         return isinstance(value, tuple) and all(isinstance(one, str) for one in value)
     return isinstance(value, kind)
-
-
-def _is_within(value: object, option: Option) -> bool:
-    return not isinstance(value, Real) or option.least <= float(value) <= option.most
 
 
 def in_words(hint: Any, option: Option = _ANY) -> str:

@@ -75,12 +75,12 @@ def _lines(found: Scan, file: str) -> Iterator[str]:
     if found.without_rule:
         yield from ("", "In no rule: " + _listed(found.without_rule))
     if broken := [audit for audit in (*found.identities, *found.copies) if audit.n_wrong]:
-        target, *others = (one_line(name) for name in columns_of(broken[0]))
+        target, *others = columns_of(broken[0])
         lists = others if any("," in name for name in others) else [",".join(others)]
         features = [part for each in lists for part in ("--features", each)]
         terms = [summand.term for summand in broken[0].formula.terms if summand.coef and summand.term]
         asked = [] if all(term.is_column for term in terms) else ["--terms", ", ".join(map(str, terms))]
-        command = shlex.join(["massart", "fit", file, "--target", target, *features, *map(one_line, asked)])
+        command = shlex.join(["massart", "fit", file, "--target", target, *features, *asked])
         yield from ("", f"The wrong rows: {harmless(command)}")
 
 

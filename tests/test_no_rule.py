@@ -83,3 +83,10 @@ def test_a_run_goes_on_from_its_journal(tmp_path: Path, capsys: pytest.CaptureFi
     assert lines[0] == first[0]
     assert len(lines) == 3
     assert "few-rows       2" in capsys.readouterr().out
+
+
+def test_an_estimate_of_which_no_row_between_its_limits_is_trusted_is_an_estimate_without_limits() -> None:
+    """Half of the labels are at a limit, and the step that takes them into account had no row left."""
+    audit = no_rule.audited(no_rule.draw("classes", 2909110012))
+    assert audit.certificate.verdict.name in ("NOISY", "NONE")
+    assert np.isfinite(np.asarray(audit.implied, dtype=float)).all()

@@ -327,6 +327,8 @@ def refine_censored(sample: Sample, start: NoisyFit, link: Link) -> NoisyFit:
         change = float(np.abs(X @ (following - w)).max()) / scale
         w = following
         scale = float(np.sqrt(a @ ((expected - X @ w) ** 2 + spare) / max(a.sum() - X.shape[1], 1.0)))
+        if not 0 < scale < np.inf:  # no row between the limits is trusted
+            return start
         right = float(np.clip(a.sum() / counts.sum(), 0.5, 1 - 1e-6))
         off = counts * (1 - trust)
         wrong_inside = float(np.clip(off @ inside / max(off.sum(), 1e-300), 0.01, 0.99))

@@ -149,6 +149,7 @@ def _end(values: FloatArray, place: int, closed: str, is_day: bool) -> float | s
 
 # Roundings that are no power of ten, and labels that are cut off.
 
+_TIED = 1e-6  # of half a step, within which a label is in the middle of two steps
 _LOST = 2  # rows that agree within half a step, and not with the rounded rule: wrong labels at the edge of a step
 
 
@@ -169,7 +170,7 @@ def steps_of_rounding(fit: Fit) -> Term | None:
     width = labels.half_widths * (1 + 1e-9)  # what is rounded up from a whole step is half of it off
     exact = 1e-9 * np.maximum(1, np.abs(labels.y))
     # A label in the middle of two steps agrees with both, and only one of them is right.
-    inside = are_multiples(labels.y, unit) & (np.abs(fit.residuals) < SLACK * unit / 2)
+    inside = are_multiples(labels.y, unit) & (np.abs(fit.residuals) < (1 - _TIED) * unit / 2)
     best, most, shortest = None, int(np.count_nonzero(inside)) - _LOST - 1, math.inf
     for op, shift in (("round", 0.0), ("ceil", unit / 2), ("floor", -unit / 2)):
         if is_decimal(unit) and (op == "round" or unit < 1):
@@ -195,7 +196,12 @@ def steps_of_rounding(fit: Fit) -> Term | None:
         term = t.rounded(whole, unit) if op == "round" else _stepped(op, whole, unit)
         if n_right > most or (n_right == most and best is not None and len(str(term)) < shortest):
             best, most, shortest = term, n_right, len(str(term))
-    return best
+    if best is None:
+        return None
+    steps = np.rint(np.abs(best.evaluate(sample.columns) - labels.y) / unit)[are_multiples(labels.y, unit)]
+    near, farther = np.count_nonzero(steps == 1), np.count_nonzero(steps == 2)
+    # An approximation is one step off in many rows; wrong labels are as often two.
+    return None if near > farther + labels.settings.clear * math.sqrt(farther + 1) else best
 
 
 def _with_more_right(

@@ -200,7 +200,7 @@ def test_a_kill_at_any_time_leaves_the_old_outputs_or_the_new(sign: signal.Signa
     subprocess.run(command, cwd=folder, capture_output=True, check=True)
     seconds = time.monotonic() - start
     assert all(is_whole(folder / name, n_rows) for name in OUTPUTS)
-    rng, n_killed = Random(sign), 0
+    rng, n_killed, killed = Random(sign), 0, list[str]()
     for attempt in range(20):
         if n_killed == 2:
             break
@@ -213,8 +213,10 @@ def test_a_kill_at_any_time_leaves_the_old_outputs_or_the_new(sign: signal.Signa
         n_killed += process.wait() == -sign
         fresh = [name for name in OUTPUTS if (folder / name).read_bytes() != OLD]
         assert all(is_whole(folder / name, n_rows) for name in fresh)
+        killed.append(str(process.pid))
         others = {path.name for path in folder.iterdir()} - {"t.csv", *OUTPUTS}
-        assert all(re.fullmatch(rf"\.({'|'.join(OUTPUTS)})\.{process.pid}", name) for name in others)
+        unfinished = rf"\.({'|'.join(OUTPUTS)})\.({'|'.join(killed)})"  # also what earlier ones left
+        assert all(re.fullmatch(unfinished, name) for name in others)
     assert n_killed == 2
 
 

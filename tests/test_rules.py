@@ -204,3 +204,18 @@ def test_a_flag_and_a_range_are_a_segment() -> None:
     assert found.certificate.verdict is Verdict.PLURALITY
     assert found.segment is not None
     assert "member = yes and kg from" in found.segment.where
+
+
+def test_a_quotient_by_a_column_with_blanks_is_no_rule_of_the_rows_with_blanks() -> None:
+    """Where a blank is taken for zero, the terms that are known divide by it."""
+    rng = np.random.default_rng(3)
+    n = 1200
+    cost, life = np.round(rng.uniform(100, 9000, n), 2), rng.integers(2, 40, n).astype(float)
+    right = np.round(cost / life, 2)
+    wrong = rng.random(n) < 0.2
+    blank = rng.random(n) < 0.15
+    share = np.where(blank, 0.0, np.where(wrong, np.round(10 * right, 2), right))
+    found = audit_table({"cost": cost, "life": np.where(blank, np.nan, life), "share": share}, "share")
+    assert str(found.formula) == "share = cost / life"
+    assert len(found.agree) == n - blank.sum()
+    np.testing.assert_array_equal(found.wrong, wrong[~blank])

@@ -178,15 +178,16 @@ def _find(
             request.announce(None if answer is None else audit_of(answer))
 
     options: SearchOptions = options_of(request, announce)
+    answer: FoundRule | None = None
     if rule is not None and rule.answer.grown is not None:
         place = np.full(sample.table.n_rows, -1)
         place[design.kept] = np.arange(len(design.kept))
         rows = place[rule.audit.design.kept[rule.answer.grown.rows]]
         answer = judge_again(question, options, rule.answer, rows[rows >= 0])
-    elif prepared.matrix is None:
-        answer = find_rule(question, options)
-    else:
+    if prepared.matrix is not None:
         answer = fit_terms(question, options, prepared.matrix, prepared.constants)
+    elif answer is None:
+        answer = find_rule(question, options)
     return Found(audit_of(answer), answer)
 
 

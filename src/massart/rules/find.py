@@ -214,14 +214,18 @@ def find_rule(question: RuleQuestion, options: SearchOptions) -> FoundRule:
     return replace(best, notices=(*best.notices, *said))
 
 
-def judge_again(question: RuleQuestion, options: SearchOptions, rule: FoundRule, seen: NDArray[np.intp]) -> FoundRule:
+def judge_again(
+    question: RuleQuestion, options: SearchOptions, rule: FoundRule, seen: NDArray[np.intp]
+) -> FoundRule | None:
     """Return what other rows say of a rule that was grown, given the search rows among them.
 
     Its terms were fixed before: where the rows are those of the same table and some more, nothing is looked for anew.
+    None where the terms have no value in some of them, such as a quotient by zero, or nothing is left of the rule.
     """
     assert rule.grown is not None
     found = _beyond(question, options, replace(rule.grown, rows=seen), None)
-    return rule if found is None else replace(found, notices=(*found.notices, SEARCHED))
+    # The last notice of a rule that was grown says what was searched.
+    return None if found is None else replace(found, notices=(*found.notices, rule.notices[-1]))
 
 
 def _at_first_glance(question: RuleQuestion, options: SearchOptions) -> FoundRule | None:
